@@ -90,7 +90,7 @@ CaseStep NextOnCase(const CaseView& view) {
     case OnMarks::kResume:
       return CaseStep::kResume;
     case OnMarks::kTakeOver:
-      // Who can't judge could only hold up whoever can.
+      // One that can't judge could only hold up another that can.
       return view.confirmed == Confirmed::kUnknown ? CaseStep::kWait : CaseStep::kTakeOver;
   }
   // A condemnation overwrites them.

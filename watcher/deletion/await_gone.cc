@@ -102,7 +102,7 @@ bool AwaitGone::IsLeft(const ObjectMeta& pod) {
   const auto stays = [&](const std::string& uid) {
     const auto below = memory_.below.find(uid);
     const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
-    return memory_.IsLeft(member) || deletes_.sent().forbidden.contains(member) ||
+    return cluster_watcher::IsLeft(member, memory_) || deletes_.sent().forbidden.contains(member) ||
            (view_ && view_->survivors.held_back.contains(member));
   };
   const OwnerReference* controller = pod.Controller();

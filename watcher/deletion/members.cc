@@ -85,7 +85,7 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
   const OwnerReference* controller = object.meta.Controller();
   for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
-    if (memory.IsLeft(controller->uid)) return {};
+    if (IsLeft(controller->uid, memory)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
@@ -178,6 +178,10 @@ bool IsNeverDeleted(const ResourceType& type) {
 bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
   const std::size_t ordinal = claim.find_last_not_of("0123456789") + 1;
   return ordinal < claim.size() && claim.substr(0, ordinal).ends_with("-" + set + "-");
+}
+
+bool IsLeft(const std::string& uid, const DeletionMemory& memory) {
+  return memory.left.contains(uid) || memory.kept.contains(uid);
 }
 
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {

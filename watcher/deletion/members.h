@@ -45,14 +45,12 @@ struct DeletionMemory {
   std::unordered_map<Uid, Uid> below;       // what members control, to the member
   std::unordered_map<Uid, Uid> set_claims;  // claims of StatefulSets that go, to the set
   std::unordered_set<Uid> kept_claims;      // of StatefulSets that stay
-  // What must survive, as lists have shown it so far.
+  // Things that must survive, as lists have shown them so far.
   std::map<std::string, HeldBack> held_back;  // by UID
   std::map<std::string, KubeObject> kept;     // what is annotated to be kept, by UID
   std::map<std::string, ObjectMeta> above;    // owners on the way there by UID, as last read
   std::unordered_set<Uid> left;               // objects that were last found to be left alone
 
-  // Whether it was found to be left alone, or to be kept since.
-  bool IsLeft(const std::string& uid) const { return left.contains(uid) || kept.contains(uid); }
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.
   int OrderOf(const Uid& uid) const;
   // Whether the members seen so far form several waves, apart from claims that go last.
@@ -78,6 +76,9 @@ bool IsNeverDeleted(const ResourceType& type);
 
 // Whether a claim is named TEMPLATE-SET-ORDINAL, as a StatefulSet names those that it makes.
 bool IsNamedAsClaimOf(const std::string& set, const std::string& claim);
+
+// Whether an object was found to be left alone, or to be kept since.
+bool IsLeft(const std::string& uid, const DeletionMemory& memory);
 
 // Whether an object is the owner, by its UID or, since it may have been made again, by its name.
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory);

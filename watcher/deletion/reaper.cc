@@ -69,11 +69,9 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   refused_by_policy_ = false;
   given_up_.clear();
   AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
-  // Whoever resumes compares, also where no watcher has recorded it.
-  marks[annotation::kRecordedOwner] = std::nullopt;  // of an owner that it was before
-  if (snapshot.seen)
-    marks.insert_or_assign(annotation::kRecordedOwner,
-                           OwnerMarks(*snapshot.seen).at(annotation::kRecordedOwner));
+  // For whoever resumes it, also where no watcher has recorded the owner.
+  marks.merge(snapshot.seen ? OwnerMarks(*snapshot.seen)
+                            : AnnotationChanges{{annotation::kRecordedOwner, std::nullopt}});
   for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned)) {
     marks[key] = value;
   }

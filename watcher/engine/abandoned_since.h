@@ -17,7 +17,7 @@ class AbandonedSince {
   explicit AbandonedSince(const Tools& tools) : tools_(tools), warn_once_(tools.log) {}
 
   // Returns how the mark on the root of `snapshot`, which has one, stands to the verdict on it.
-  // What was refused before is forgotten where it no longer matters.
+  // A write that was refused before is forgotten where it no longer matters.
   SinceMark Compare(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
 
   // Writes the mark, or takes it off, as `surge` says. True: that was done, so the root is no

@@ -73,7 +73,7 @@ class Engine {
   bool is_settled() const { return marks_ != Marked::kUnsettled && abandoned_since_.is_settled(); }
   // Whether a write of marks was refused permanently, and is tried again after a while.
   bool is_refused() const { return marks_ == Marked::kRefused || abandoned_since_.is_refused(); }
-  // What the marks that the last Next has found mean to a command.
+  // Tells a command about the marks that the last Next has found.
   OthersAtIt others() const { return SeeOthers(view_.on_marks, seen_, tools_.clock.Now()); }
   // Whose deletion these marks are of; nullopt: there are none, or whoever asks doesn't heed them.
   std::optional<WatcherId> deleted_by() const;
