@@ -286,16 +286,12 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
   } else {
     for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
   }
-  // An object that is kept outlives its cluster.
-  view.exists = view.root || std::any_of(parts->begin(), parts->end(), [](const Part& part) {
-                  return !IsKept(part.object.meta);
-                });
-  view.stands = std::any_of(parts->begin(), parts->end(), [](const Part& part) {
-    return !part.object.meta.deleting && !IsKept(part.object.meta);
-  });
-  view.is_going = std::any_of(parts->begin(), parts->end(), [](const Part& part) {
-    return part.object.meta.deleting && !IsKept(part.object.meta);
-  });
+  for (const Part& part : *parts) {
+    // An object that is kept outlives its cluster.
+    if (IsKept(part.object.meta)) continue;
+    (part.object.meta.deleting ? view.is_going : view.stands) = true;
+  }
+  view.exists = view.root || view.stands || view.is_going;
   bool any_worker = false;
   view.workers = CountWorkers(*parts, any_worker);
   FindServices(*parts, whole.root(), view);

@@ -131,10 +131,7 @@ Engine::Outcome Engine::Do(CaseStep step, const WatcherId& me, const Snapshot& l
     case CaseStep::kMarkSince:
       if (abandoned_since_.Write(look, judge_.surge())) return Outcome::kMarked;
       // Nothing is condemned in a step that was to mark.
-      if (!unmarked()) {
-        view_.since = SinceMark::kRight;
-        return NextOnCase(view_) == CaseStep::kKeep ? Outcome::kKept : Outcome::kConfirms;
-      }
+      if (!unmarked()) return decision.abandoned() ? Outcome::kConfirms : Outcome::kKept;
       view_.since = SinceMark::kRefused;
       return Do(NextOnCase(view_), me, look, decision, stop);
     case CaseStep::kSpare:
