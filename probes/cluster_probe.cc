@@ -6,21 +6,11 @@
 #include <utility>
 
 #include "probes/base/names.h"
+#include "probes/kube/resource_type.h"
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
 namespace {
-
-// Annotations that are read of objects that are listed, or keep one from being deleted after all.
-constexpr std::string_view kListedAnnotations[] = {
-    "cluster-watcher/owner",          "cluster-watcher/keep",
-    "cluster-watcher/delete-order",   "cluster-watcher/status",
-    "cluster-watcher/root-uid",       "cluster-watcher/collect-after",
-    "cluster-watcher/hold-until",     "cluster-watcher/phase",
-    "cluster-watcher/condemned-by",   "cluster-watcher/hold-reason",
-    "cluster-watcher/recorded-owner",
-};
-constexpr std::size_t kLongestListed = 1'024;  // bytes
 
 bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
   return (object.type->kind == "ReplicaSet" && controller.kind == "Deployment") ||
@@ -32,9 +22,9 @@ ApiRequest MemberRequest(const ResourceType& type, const ClusterId& cluster) {
 }
 
 // Whether there is a pod that may have a watcher's container which neither its metadata nor a pod
-// template that was listed tells of.
-bool HasUntoldPods(const ClusterListing& listing) {
-  std::set<std::string_view> told;
+// template that was listed tells of. What the cluster's custom resource makes tells by its labels.
+bool HasUntoldPods(const ClusterListing& listing, const std::string& resource_uid) {
+  std::set<std::string_view> told = {resource_uid};
   for (const KubeObject& object : listing.objects) {
     if (IsWorkload(object.type) && !IsPod(object.type)) told.insert(object.meta.uid);
   }
@@ -55,21 +45,6 @@ ApiError Malformed(const ResourceType& type, const Error& error) {
 }
 
 }  // namespace
-
-void ClusterId::DropWhatSaysNothing(ObjectMeta& meta) const {
-  ObjectMeta::Common& common = meta.common.Edit();
-  std::erase_if(common.labels, [this](const auto& of_object) {
-    const std::string& key = of_object.first;
-    return key != label && key != kTypeLabel && key != kEphemeralLabel;
-  });
-  std::erase_if(common.annotations, [](const auto& of_object) {
-    return std::find(std::begin(kListedAnnotations), std::end(kListedAnnotations),
-                     of_object.first) == std::end(kListedAnnotations);
-  });
-  for (auto& [key, value] : common.annotations) {
-    if (value.size() > kLongestListed) value = std::string(CutText(value, kLongestListed));
-  }
-}
 
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
@@ -101,20 +76,65 @@ Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& obje
   return KubeObject{**type, *std::move(meta)};
 }
 
+Result<std::optional<KubeObject>, ApiError> ClusterProbe::ResourceOf(const ClusterId& cluster,
+                                                                     const Patience& patience,
+                                                                     JsonDocument* whole) {
+  const KindName& root = cluster.profile->root;
+  if (!cluster.profile->HasRoot()) return std::optional<KubeObject>();
+  auto type = discovery_.ByPlural(root.kind, root.group, patience);
+  if (!type) return Unexpected{std::move(type).error()};
+  // A label's value may be no name that an object can have.
+  if (!*type || !IsDnsSubdomain(cluster.name)) return std::optional<KubeObject>();
+  auto answer =
+      client_.Do(whole == nullptr ? ApiRequest::GetMetadata(**type, cluster.ns, cluster.name)
+                                  : ApiRequest::Get(**type, cluster.ns, cluster.name),
+                 patience);
+  if (!answer && answer.error().failure == ApiFailure::kNotFound) {
+    return std::optional<KubeObject>();
+  }
+  if (!answer) return Unexpected{std::move(answer).error()};
+  auto meta = ReadObjectMeta(answer->document.root());
+  if (!meta) return Unexpected{Malformed(**type, meta.error())};
+  if (whole != nullptr) *whole = std::move(answer->document);
+  return std::optional(KubeObject{**type, *std::move(meta)});
+}
+
+// Reads what an object is below; nullopt: nothing.
+Result<std::optional<KubeObject>, ApiError> ClusterProbe::ReadAbove(const KubeObject& object,
+                                                                    const ClusterId& cluster,
+                                                                    const KubeObjects& known,
+                                                                    const Patience& patience,
+                                                                    JsonDocument* whole) {
+  if (const OwnerReference* above = cluster.Above(object.meta)) {
+    auto read = ReadController(object, *above, known, patience, whole);
+    if (!read) return Unexpected{std::move(read).error()};
+    return std::optional(*std::move(read));
+  }
+  // KubeRay takes pods by their labels alone.
+  if (!IsPod(object.type) || !cluster.Owns(object.meta)) return std::optional<KubeObject>();
+  const auto resource = std::find_if(
+      known.begin(), known.end(), [&](const KubeObject& one) { return cluster.IsResource(one); });
+  if (resource != known.end()) return std::optional(*resource);
+  return ResourceOf(cluster, patience, whole);
+}
+
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   const KubeObjects& known,
                                                   const Patience& patience, JsonDocument* whole) {
+  const auto is_of_cluster = [&](const KubeObject& below, const KubeObject& above) {
+    const bool has_made_it = cluster.IsResource(below) && cluster.profile->IsTheirs(above.type) &&
+                             above.meta.Annotation("cluster-watcher/owner");
+    return IsAlwaysBelow(below, above.type) || cluster.Owns(above.meta) ||
+           cluster.IsResource(above) || has_made_it;
+  };
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestOwnerChain; ++i) {
-    const OwnerReference* controller = current.meta.Controller();
-    if (controller == nullptr) return current;
     JsonDocument read;
-    auto next =
-        ReadController(current, *controller, known, patience, whole == nullptr ? nullptr : &read);
-    if (!next) return next;
-    if (!IsAlwaysBelow(current, next->type) && !cluster.Owns(next->meta)) return current;
+    auto next = ReadAbove(current, cluster, known, patience, whole == nullptr ? nullptr : &read);
+    if (!next) return Unexpected{std::move(next).error()};
+    if (!*next || !is_of_cluster(current, **next)) return current;
     if (whole != nullptr) *whole = std::move(read);
-    current = *std::move(next);
+    current = **std::move(next);
   }
   return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
 }
@@ -127,6 +147,10 @@ std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType
     auto type = discovery_.Resolve(known, patience);
     if (type && *type) requests.push_back(MakerRequest(**type, cluster));
   }
+  const KindName& root = cluster.profile->root;
+  if (!cluster.profile->HasRoot()) return requests;
+  const auto type = discovery_.ByPlural(root.kind, root.group, patience);
+  if (type && *type) requests.push_back(ApiRequest::GetMetadata(**type, cluster.ns, cluster.name));
   return requests;
 }
 
@@ -162,11 +186,27 @@ ApiRequest ClusterProbe::MakerRequest(const ResourceType& type, const ClusterId&
 }
 
 ClusterListing ClusterProbe::ListMakers(std::span<const ResourceType> types,
-                                        const ClusterId& cluster, const Patience& patience) {
+                                        const ClusterId& cluster, const KubeObject* resource,
+                                        const Patience& patience) {
+  Result<std::optional<KubeObject>, ApiError> read =
+      resource != nullptr ? std::optional(*resource) : std::optional<KubeObject>();
+  if (resource == nullptr) read = ResourceOf(cluster, patience);
+  const std::string stands_for_it = read && *read ? (*read)->meta.uid : "";
   ClusterListing listing = ListAll(types, cluster, true, kReadsSideBySide, patience);
-  const bool had_whole = std::exchange(reads_whole_pods_, HasUntoldPods(listing));
-  if (had_whole || !reads_whole_pods_) return listing;
-  return ListAll(types, cluster, true, kReadsSideBySide, patience);
+  const bool had_whole = std::exchange(reads_whole_pods_, HasUntoldPods(listing, stands_for_it));
+  if (!had_whole && reads_whole_pods_) {
+    listing = ListAll(types, cluster, true, kReadsSideBySide, patience);
+  }
+  if (!read) {
+    listing.failed.push_back(std::move(read).error());
+  } else if (*read) {
+    // A label may have made it a member too.
+    std::erase_if(listing.objects,
+                  [&](const KubeObject& one) { return one.meta.uid == stands_for_it; });
+    listing.masters.insert(stands_for_it);
+    listing.objects.push_back(**std::move(read));
+  }
+  return listing;
 }
 
 ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
@@ -196,7 +236,8 @@ ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const 
                std::nullopt});
         } else if (cluster.Owns(*meta)) {
           const ResourceType& type = requests[which].type;
-          if (as_makers && (IsMaster(type, *meta) || IsMaster(type, item))) {
+          const Profile& profile = *cluster.profile;
+          if (as_makers && (IsMaster(type, *meta, profile) || IsMaster(type, item, profile))) {
             listing.masters.insert(meta->uid);
             if (type.kind == "ReplicaSet") {
               listing.templates[meta->uid] = PodTemplateText(PodTemplateOf(type, item));
@@ -266,6 +307,48 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
   }
 }
 
+Result<std::optional<ResourceType>, ApiError> ClusterProbe::UsesType(const ClusterId& cluster,
+                                                                     const Patience& patience) {
+  const auto& uses = cluster.profile->uses;
+  if (!uses) return std::optional<ResourceType>();
+  return discovery_.ByPlural(uses->resource.kind, uses->resource.group, patience);
+}
+
+// The framework's own resources name the cluster in their spec; the cluster's own may run a job.
+void ClusterProbe::FindUsesByName(DriverSearch& search, const Patience& patience) {
+  const ClusterId& cluster = search.cluster;
+  OtherDrivers& drivers = search.drivers;
+  const auto& uses = cluster.profile->uses;
+  const auto type = UsesType(cluster, patience);
+  if (!type) drivers.unknown = type.error();
+  if (!uses || !type || !*type || drivers.Keeps()) return;
+  const auto judge = [&](JsonValue item) {
+    auto meta = ReadObjectMeta(item);
+    if (!meta) {
+      drivers.unknown = Malformed(**type, meta.error());
+      return;
+    }
+    const auto named = uses->cluster.Find(item);
+    if (!named || *named != cluster.name || uses->HasEnded(item)) return;
+    const KubeObject user{**type, *std::move(meta)};
+    if (user.meta.uid == search.owner.uid) return;
+    const auto controlled = IsControlledBy(user, search.owner.uid, patience);
+    if (!controlled) drivers.unknown = controlled.error();
+    if (controlled && !*controlled) drivers.in_use_by = user.Describe();
+  };
+  const auto listed = client_.EachItem(ApiRequest::List(**type, cluster.ns), judge, patience);
+  if (!listed) drivers.unknown = listed.error();
+  if (!uses->itself || drivers.Keeps()) return;
+  JsonDocument whole;
+  const auto resource = ResourceOf(cluster, patience, &whole);
+  if (!resource) drivers.unknown = resource.error();
+  if (!resource || !*resource) return;
+  const auto job = uses->itself->Locate(whole.root());
+  if (job && job->Exists() && !job->IsNull() && !uses->HasEnded(whole.root())) {
+    drivers.in_use_by = "the job of " + (*resource)->Describe();
+  }
+}
+
 std::optional<OtherDrivers> ClusterProbe::FindLastUser(const ClusterId& cluster,
                                                        const OwnerOfCluster& owner,
                                                        const Patience& patience) {
@@ -296,9 +379,9 @@ Result<std::vector<ResourceType>, ApiError> ClusterProbe::DriverTypes(const Pati
   return types;
 }
 
-Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const ClusterId& cluster,
-                                                                       const OwnerOfCluster& owner,
-                                                                       const Patience& patience) {
+Result<std::vector<ApiRequest>, ApiError> ClusterProbe::LabelledDrivers(const ClusterId& cluster,
+                                                                        const OwnerOfCluster& owner,
+                                                                        const Patience& patience) {
   const std::string selector = std::string(kUsesClusterLabel) + "=" + cluster.name;
   auto types = DriverTypes(patience);
   if (!types) return Unexpected{std::move(types).error()};
@@ -311,11 +394,22 @@ Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const Clu
   return requests;
 }
 
+Result<std::vector<ApiRequest>, ApiError> ClusterProbe::DriverRequests(const ClusterId& cluster,
+                                                                       const OwnerOfCluster& owner,
+                                                                       const Patience& patience) {
+  auto requests = LabelledDrivers(cluster, owner, patience);
+  if (!requests) return requests;
+  const auto type = UsesType(cluster, patience);
+  if (!type) return Unexpected{type.error()};
+  if (*type) requests->push_back(ApiRequest::List(**type, cluster.ns));
+  return requests;
+}
+
 OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                             const Patience& patience) {
   DriverSearch search{cluster, owner};
   OtherDrivers& drivers = search.drivers;
-  auto wanted = DriverRequests(cluster, owner, patience);
+  auto wanted = LabelledDrivers(cluster, owner, patience);
   if (!wanted) {
     drivers.unknown = std::move(wanted).error();
     return drivers;
@@ -330,6 +424,7 @@ OtherDrivers ClusterProbe::FindOtherDrivers(const ClusterId& cluster, const Owne
   for (auto& list : lists) {
     if (!list) drivers.unknown = std::move(list).error();
   }
+  if (!drivers.Keeps()) FindUsesByName(search, patience);
   return drivers;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "probes/cluster_id.h"
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/object_meta.h"
@@ -18,25 +19,10 @@
 
 namespace cluster_watcher {
 
-// Oshinko's labels; how it labels masters is in masters.h.
-inline constexpr char kDefaultClusterLabel[] = "oshinko-cluster";
-inline constexpr char kEphemeralLabel[] = "ephemeral";
-inline constexpr char kUsesClusterLabel[] = "uses-oshinko-cluster";
-
-struct ClusterId {
-  std::string ns;
-  std::string label;  // the label's key, "oshinko-cluster"
-  std::string name;   // its value, never empty
-
-  bool Owns(const ObjectMeta& meta) const { return meta.Label(label) == name; }
-  std::string Selector() const { return label + "=" + name; }  // of its objects, for lists
-  // Takes out the labels and annotations that say nothing about a cluster or its deletion, and the
-  // end of what is longer than any that does: thousands of objects may be held.
-  void DropWhatSaysNothing(ObjectMeta& meta) const;
-};
-
 struct ClusterListing {
-  KubeObjects objects;  // each carries the cluster's label
+  // Each carries the cluster's label, but for the custom resource that stands for it: ListMakers
+  // adds that.
+  KubeObjects objects;
   // By ListMakers only.
   std::set<std::string> masters;                           // the UIDs of those that are masters
   std::map<std::string, std::string> templates;            // of ReplicaSets among them, by UID
@@ -69,12 +55,20 @@ class ClusterProbe {
 
   // Follows the controller ownerReferences of `start` to the top and returns it. A step from
   // ReplicaSet to Deployment or from ReplicationController to DeploymentConfig is always taken, any
-  // other only if the next object carries the cluster's label. `known` saves requests. Fails with
-  // kNotFound if a controller on the way is gone or has another UID. With `whole` objects are read
-  // with more than their metadata, and it gets the root; it stays as it is if that wasn't read.
+  // other only if the next object carries the cluster's label, is its custom resource, or has made
+  // that and names an owner. A pod that nothing controls is below that resource. `known` saves
+  // requests. Fails with kNotFound if a controller on the way is gone or has another UID. With
+  // `whole` objects are read with more than their metadata, and it gets the root; it stays as it is
+  // if that wasn't read.
   Result<KubeObject, ApiError> RootOf(KubeObject start, const ClusterId& cluster,
                                       const KubeObjects& known, const Patience& patience,
                                       JsonDocument* whole = nullptr);
+
+  // Reads the custom resource that stands for the cluster, by its name; nullopt: there is none, or
+  // the profile knows none.
+  Result<std::optional<KubeObject>, ApiError> ResourceOf(const ClusterId& cluster,
+                                                         const Patience& patience,
+                                                         JsonDocument* whole = nullptr);
 
   // Lists the metadata of the cluster's objects of these kinds. Kinds that aren't served are left
   // out.
@@ -91,16 +85,17 @@ class ClusterProbe {
   // Lists what of the cluster can be a master, or belong to one: pods that haven't ended, by their
   // metadata, and objects of the kinds `types`, whole, but keeps no more of them than List does.
   // Pods are listed whole too, and from then on, where one is made by nothing that was listed: its
-  // containers may be nowhere else.
+  // containers may be nowhere else. `resource` is the cluster's custom resource, if it was read
+  // already.
   ClusterListing ListMakers(std::span<const ResourceType> types, const ClusterId& cluster,
-                            const Patience& patience);
+                            const KubeObject* resource, const Patience& patience);
   // Returns the requests with which ListMakers begins, as far as it is known what is served.
   std::vector<ApiRequest> MakerRequests(std::span<const ResourceType> types,
                                         const ClusterId& cluster, const Patience& patience);
 
   // Looks for another driver: an object of a kind that has a row in the table of owner kinds, that
   // is labelled as a user of the cluster, wants to run, and is neither the owner nor controlled by
-  // it.
+  // it; or one that uses it in the words of its profile.
   OtherDrivers FindOtherDrivers(const ClusterId& cluster, const OwnerOfCluster& owner,
                                 const Patience& patience);
   // Whether the driver that was last found so uses the cluster still, which takes one read;
@@ -117,6 +112,11 @@ class ClusterProbe {
  private:
   ClusterListing ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
                          bool as_makers, std::size_t concurrency, const Patience& patience);
+  Result<std::optional<KubeObject>, ApiError> ReadAbove(const KubeObject& object,
+                                                        const ClusterId& cluster,
+                                                        const KubeObjects& known,
+                                                        const Patience& patience,
+                                                        JsonDocument* whole);
   Result<KubeObject, ApiError> ReadController(const KubeObject& object,
                                               const OwnerReference& controller,
                                               const KubeObjects& known, const Patience& patience,
@@ -134,6 +134,12 @@ class ClusterProbe {
   };
   void JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
                    const Patience& patience);
+  Result<std::vector<ApiRequest>, ApiError> LabelledDrivers(const ClusterId& cluster,
+                                                            const OwnerOfCluster& owner,
+                                                            const Patience& patience);
+  Result<std::optional<ResourceType>, ApiError> UsesType(const ClusterId& cluster,
+                                                         const Patience& patience);
+  void FindUsesByName(DriverSearch& search, const Patience& patience);
 
   KubeClient& client_;
   Discovery& discovery_;

@@ -1,7 +1,6 @@
 #include "probes/masters.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include "probes/kube/discovery.h"
@@ -15,21 +14,8 @@ constexpr std::string_view kPodTemplateHash = "pod-template-hash";
 constexpr std::string_view kInject = "cluster-watcher/inject";
 constexpr std::string_view kStatus = "cluster-watcher/status";  // written by the injection
 
-// How a framework labels its masters.
-struct MasterLabel {
-  std::string_view key;
-  std::string_view value;
-};
-constexpr MasterLabel kMasterLabels[] = {{kTypeLabel, kMasterType}};
-
-template <typename Label>
-bool IsLabelled(const Label& label) {
-  return std::any_of(std::begin(kMasterLabels), std::end(kMasterLabels),
-                     [&](const MasterLabel& one) { return label(one.key) == one.value; });
-}
-
-bool IsMasterPod(JsonValue pod) {
-  return IsLabelledMaster(pod["metadata"]) ||
+bool IsMasterPod(JsonValue pod, const Profile& profile) {
+  return profile.master.Holds(pod["metadata"]) ||
          pod["metadata"]["annotations"][kInject].AsString() == "true" ||
          pod["metadata"]["annotations"][kStatus].AsString().has_value() ||
          WatcherContainerOf(pod).self.IsObject();
@@ -62,20 +48,16 @@ bool CanBeMaster(const ResourceType& type) {
          (!Discovery::IsAlwaysServed(type.group) && type.group != "route.openshift.io");
 }
 
-bool IsLabelledMaster(JsonValue metadata) {
-  return IsLabelled([&](std::string_view key) { return metadata["labels"][key].AsString(); });
-}
-
-bool IsMaster(const ResourceType& type, JsonValue object) {
-  if (IsPod(type)) return IsMasterPod(object);
+bool IsMaster(const ResourceType& type, JsonValue object, const Profile& profile) {
+  if (IsPod(type)) return IsMasterPod(object, profile);
   const JsonValue pods = PodTemplateOf(type, object);
-  return CanBeMaster(type) &&
-         (IsLabelledMaster(object["metadata"]) || (pods.IsObject() && IsMasterPod(pods)));
+  return CanBeMaster(type) && (profile.master.Holds(object["metadata"]) ||
+                               (pods.IsObject() && IsMasterPod(pods, profile)));
 }
 
-bool IsMaster(const ResourceType& type, const ObjectMeta& meta) {
+bool IsMaster(const ResourceType& type, const ObjectMeta& meta, const Profile& profile) {
   if (IsPod(type) && (meta.Annotation(kInject) == "true" || meta.Annotation(kStatus))) return true;
-  return CanBeMaster(type) && IsLabelled([&](std::string_view key) { return meta.Label(key); });
+  return CanBeMaster(type) && profile.master.Holds(meta);
 }
 
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue object) {

@@ -5,30 +5,25 @@
 #include <string>
 
 #include "probes/base/json.h"
+#include "probes/cluster_labels.h"
 #include "probes/kube/object_meta.h"
+#include "probes/profile.h"
 
 namespace cluster_watcher {
-
-// Oshinko's labels.
-inline constexpr char kTypeLabel[] = "oshinko-type";
-inline constexpr char kMasterType[] = "master";
-inline constexpr char kWorkerType[] = "worker";
 
 // Whether objects of this kind are masters if they say so: those that run pods, or stand for what
 // does. A Service that is labelled as the master is its Service.
 bool CanBeMaster(const ResourceType& type);
 
-// Whether the metadata of a Pod or of a pod template is labelled as a master's.
-bool IsLabelledMaster(JsonValue metadata);
-
 // Whether `object`, which was read whole, is a master: its pod template, or it itself if it is a
-// Pod, is labelled so, annotated cluster-watcher/inject: "true", or has the watcher's container; or
-// it is labelled so itself. It need not have pods.
-bool IsMaster(const ResourceType& type, JsonValue object);
+// Pod, is labelled as the profile says, annotated cluster-watcher/inject: "true", or has the
+// watcher's container; or it is labelled so itself. It need not have pods. The custom resource that
+// stands for a cluster is a master too, by its name (ClusterId::IsResource).
+bool IsMaster(const ResourceType& type, JsonValue object, const Profile& profile);
 
 // The same as far as metadata tells: not by the pod template. Of a pod it tells of a container that
 // was injected.
-bool IsMaster(const ResourceType& type, const ObjectMeta& meta);
+bool IsMaster(const ResourceType& type, const ObjectMeta& meta, const Profile& profile);
 
 // Returns the template of the pods that `object` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue object);

@@ -81,7 +81,7 @@ Marks MarksOf(int phase, Who by, int recorded) {
 // What the last look of `process` has read.
 Snapshot LookOf(const Process& process, int number) {
   Snapshot look;
-  look.cluster = ClusterId{"lab", "app", "c"};
+  look.cluster = ClusterId{"lab", DefaultProfile(), "c"};
   look.root = KubeObject{Type("deployments", "apps"), {}};
   look.root->meta.uid = "root";
   look.marks = MarksOf(process.phase, process.by, process.recorded);
@@ -477,7 +477,7 @@ class Stepper {
     annotations[annotation::kCondemnedBy] = kIds[world_.by].ToText();
     if (world_.keep) annotations[annotation::kKeep] = "true";
     const bool is_gone = world_.root.presence == Presence::kGone;
-    const ClusterId cluster{"lab", "app", "c"};
+    const ClusterId cluster{"lab", DefaultProfile(), "c"};
     // What was read is told once: later changes are met by the next read.
     const auto why = WhyEndedBy(is_gone ? RootState::kGone : RootState::kOurs, root,
                                 {cluster, Id(number_), IsAsked()});

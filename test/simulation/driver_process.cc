@@ -66,7 +66,7 @@ DriverCommand DriverProcess::Choose() {
 
 DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools& tools,
                                 SettingsInForce& settings) {
-  const ClusterId cluster{World::kNamespace, "oshinko-cluster", World::kCluster};
+  const ClusterId cluster{World::kNamespace, DefaultProfile(), World::kCluster};
   const OwnerName app = *OwnerName::Parse(command.app);
   Observer observer(tools.client, tools.discovery, tools.clock, settings);
   switch (command.kind) {
@@ -86,8 +86,8 @@ DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools&
       const ManifestFile file{"cluster.json", std::move(text)};
       auto objects = ReadClusterFiles(std::span(&file, 1), cluster);
       if (!objects) return DriverOutcome::Of(DriverExit::kFailed, objects.error().front());
-      return Create(tools, {cluster, *std::move(objects), app, command.ephemeral, command.timeout,
-                            [](const std::string&) {}});
+      return Create(tools, {cluster, std::move(objects->objects), app, command.ephemeral,
+                            command.timeout, [](const std::string&) {}});
     }
   }
   return {};

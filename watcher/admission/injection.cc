@@ -139,7 +139,7 @@ void WriteFieldRef(JsonWriter& json, const char* path) {
   json.Key("fieldRef").StartObject().Field("fieldPath", path).EndObject();
 }
 
-void WriteEnvironment(JsonWriter& json, int port) {
+void WriteEnvironment(JsonWriter& json, const InjectionSettings& settings, int port) {
   json.Key("env").StartArray();
   for (const auto& [name, path] :
        {std::pair{"POD_NAME", "metadata.name"}, std::pair{"POD_NAMESPACE", "metadata.namespace"}}) {
@@ -148,7 +148,12 @@ void WriteEnvironment(JsonWriter& json, int port) {
     json.EndObject().EndObject();
   }
   json.StartObject().Field("name", "CLUSTER_WATCHER_LISTEN");
-  json.Field("value", ":" + std::to_string(port)).EndObject().EndArray();
+  json.Field("value", ":" + std::to_string(port)).EndObject();
+  if (!settings.profile_rows.empty()) {
+    json.StartObject().Field("name", "CLUSTER_WATCHER_PROFILES");
+    json.Field("value", settings.profile_rows).EndObject();
+  }
+  json.EndArray();
 }
 
 void WriteLivenessProbe(JsonWriter& json, int port) {
@@ -188,7 +193,7 @@ std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int p
   JsonWriter json;
   json.StartObject().Field("name", kSidecarName).Field("image", settings.image);
   json.Field("imagePullPolicy", settings.image_pull_policy).Field("restartPolicy", "Always");
-  WriteEnvironment(json, port);
+  WriteEnvironment(json, settings, port);
   // On the host's network the scheduler would reserve a declared port on the node, and the probe
   // might be answered by another program.
   if (spec["hostNetwork"].AsBool() != true) {
@@ -285,8 +290,8 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
   Injection injection;
   const TextMap annotations = AnnotationsOf(pod);
   const auto asked = annotations.find(annotation::kInject);
-  const bool is_asked =
-      asked != annotations.end() ? asked->second == "true" : IsLabelledMaster(pod["metadata"]);
+  const bool is_asked = asked != annotations.end() ? asked->second == "true"
+                                                   : settings.profiles->IsMaster(pod["metadata"]);
   // A mirror pod can't be changed: the kubelet runs the pod that it mirrors.
   if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {

@@ -108,6 +108,14 @@ std::map<std::string, Read, std::less<>> Readers(InjectionSettings& settings) {
          settings.scrape = text == "true";
          return std::nullopt;
        }},
+      {"profiles",
+       [&](const std::string& text) -> std::optional<std::string> {
+         auto table = ProfileTable::With(text);
+         if (!table) return table.error().message;
+         settings.profile_rows = text;
+         settings.profiles = std::make_shared<ProfileTable>(*std::move(table));
+         return std::nullopt;
+       }},
       {"seccompProfile",
        [&](const std::string& text) -> std::optional<std::string> {
          if (text != "RuntimeDefault" && text != "none") {

@@ -2,6 +2,7 @@
 // `inject` share. `image` is required; the other keys have defaults.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct InjectionSettings {
   bool scrape = false;  // prometheus.io/ annotations
   // Whether the container gets RuntimeDefault; some security policies of OpenShift allow none.
   bool seccomp_profile = true;
+  std::string profile_rows;  // that the installation adds to the table of profiles; "": none
+  std::shared_ptr<const ProfileTable> profiles = BuiltInProfiles();  // with those; never null
   TextMap defaults;  // settings of the watcher, by name, for pods that don't set them
 };
 

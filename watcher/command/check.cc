@@ -8,9 +8,8 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/printable.h"
 #include "probes/base/time_text.h"
-#include "probes/kube/token_source.h"
+#include "watcher/command/driver_session.h"
 #include "watcher/command/print_errors.h"
-#include "watcher/command/session.h"
 #include "watcher/command/shared_flags.h"
 #include "watcher/decision/confirmation.h"
 #include "watcher/deletion/judged_look.h"
@@ -125,11 +124,12 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
 CheckReport Report(const Snapshot& snapshot, const Decision& decision,
                    const ResolvedSettings& settings, OutputFormat format) {
   if (snapshot.missing == Missing::kCluster) {
-    return {"",
-            fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}={}",
-                        settings.settings.cluster, settings.settings.ns,
-                        settings.settings.cluster_label, settings.settings.cluster),
-            CheckExit::kNoSuchCluster};
+    return {
+        "",
+        fmt::format("there is no cluster \"{}\" in namespace {}: no workload is labelled {}",
+                    settings.settings.cluster, settings.settings.ns,
+                    ClusterId{"", settings.settings.Words(), settings.settings.cluster}.Selector()),
+        CheckExit::kNoSuchCluster};
   }
   if (snapshot.missing == Missing::kPod) {
     return {"",
@@ -156,12 +156,14 @@ CheckReport Report(const Snapshot& snapshot, const Decision& decision,
 int RunCheck(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   Session session = MakeSession(invocation, environment);
   if (!session.errors.empty()) return PrintErrors(session.errors);
-  SystemClock clock;
-  SettingsInForce settings(session.settings, session.with_annotations);
-  TokenSource tokens(session.server, clock);
-  KubeClient client(*session.transport, tokens, [](const RequestRecord&) {});
-  Discovery discovery(client);
-  Observer observer(client, discovery, clock, settings);
+  DriverSession driver(std::move(session), stop);
+  if (const auto failed = driver.FindWords()) {
+    PrintErrors({failed->error});
+    return static_cast<int>(failed->exit);
+  }
+  KubeClient& client = driver.tools().client;
+  SettingsInForce& settings = driver.settings();
+  Observer observer(client, driver.tools().discovery, driver.tools().clock, settings);
   observer.AsksForPeople();
   JudgedLook look = LookAndDecide(observer, stop, OtherDriversToo::kAlways);
   // Without this it would promise a deletion that is refused.

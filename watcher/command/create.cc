@@ -41,14 +41,17 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
   const auto read_objects = [&](const Settings& settings, std::vector<std::string>& problems) {
     if (files.empty() || settings.cluster.empty()) return;
-    auto objects = ReadClusterFiles(files, {settings.ns, settings.cluster_label, settings.cluster});
-    if (objects) {
-      order.objects = *std::move(objects);
+    auto file = ReadClusterFiles(files, {settings.ns, settings.Words(), settings.cluster},
+                                 *settings.profiles, !settings.words);
+    if (file) {
+      order.objects = std::move(file->objects);
+      order.cluster.profile = file->profile;
     } else {
-      problems.insert(problems.end(), objects.error().begin(), objects.error().end());
+      problems.insert(problems.end(), file.error().begin(), file.error().end());
     }
   };
   const auto create = [&](DriverSession& session) {
+    session.Use(order.cluster.profile);
     order.cluster = session.cluster();
     return Create(session.tools(), order);
   };

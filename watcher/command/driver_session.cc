@@ -6,19 +6,42 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/driver/find_profile.h"
 
 namespace cluster_watcher {
 
 DriverSession::DriverSession(Session session, std::stop_token stop)
     : session_(std::move(session)),
-      settings_(session_.settings, session_.with_annotations),
+      words_(session_.settings.settings.words),
+      settings_(std::make_unique<SettingsInForce>(session_.settings, session_.with_annotations)),
       tokens_(session_.server, clock_),
       client_(*session_.transport, tokens_, [](const RequestRecord&) {}),
       discovery_(client_),
       tools_{client_, discovery_, clock_, std::move(stop)} {}
 
+Result<std::vector<SharedProfile>, ApiError> DriverSession::ProfilesMeant() {
+  if (words_) return std::vector{words_};
+  return ServedProfiles(tools_, profiles());
+}
+
+std::optional<DriverOutcome> DriverSession::FindWords() {
+  const Settings& settings = **settings_;
+  if (words_ || settings.cluster.empty()) return std::nullopt;
+  auto found = FindProfile(tools_, profiles(), settings.ns, settings.cluster);
+  if (!found) return std::move(found).error();
+  if (*found) Use(*std::move(found));
+  return std::nullopt;
+}
+
+void DriverSession::Use(SharedProfile words) {
+  words_ = std::move(words);
+  session_.with_annotations = SettingsInForce::About(cluster(), session_.with_annotations);
+  session_.settings = session_.with_annotations({});
+  settings_ = std::make_unique<SettingsInForce>(session_.settings, session_.with_annotations);
+}
+
 ClusterId DriverSession::cluster() const {
-  return {settings_->ns, settings_->cluster_label, settings_->cluster};
+  return {(*settings_)->ns, words_ ? words_ : DefaultProfile(), (*settings_)->cluster};
 }
 
 int WithDriverSession(
@@ -31,7 +54,8 @@ int WithDriverSession(
   session.errors.insert(session.errors.begin(), errors.begin(), errors.end());
   if (!session.errors.empty()) return PrintErrors(session.errors);
   DriverSession driver(std::move(session), std::move(stop));
-  const DriverOutcome outcome = work(driver);
+  const auto failed = driver.FindWords();
+  const DriverOutcome outcome = failed ? *failed : work(driver);
   if (!outcome.said.empty()) PrintText(Printable(outcome.said) + "\n");
   PrintErrors(outcome.warnings);
   if (!outcome.error.empty()) PrintErrors({outcome.error});

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/cluster_probe.h"
@@ -21,7 +23,7 @@ class DriverSession {
   DriverSession(Session session, std::stop_token stop);
 
   const DriverTools& tools() const { return tools_; }
-  SettingsInForce& settings() { return settings_; }
+  SettingsInForce& settings() { return *settings_; }
   const SettingsInForce::WithAnnotations& with_annotations() const {
     return session_.with_annotations;
   }
@@ -29,12 +31,21 @@ class DriverSession {
   Transport& transport() { return *session_.transport; }
   TokenSource& tokens() { return tokens_; }
   const ApiServer& server() const { return session_.server; }
+  // The profiles that there are, and those of which clusters may be meant.
+  const ProfileTable& profiles() const { return *session_.settings.settings.profiles; }
+  Result<std::vector<SharedProfile>, ApiError> ProfilesMeant();
+  // Finds out in whose words the cluster is called so, where that isn't given.
+  std::optional<DriverOutcome> FindWords();
+  // Whether the words are given, or were found.
+  bool HasWords() const { return words_ != nullptr; }
+  void Use(SharedProfile words);
   ClusterId cluster() const;
 
  private:
   Session session_;
   SystemClock clock_;
-  SettingsInForce settings_;
+  SharedProfile words_;  // null: not given, nor found
+  std::unique_ptr<SettingsInForce> settings_;
   TokenSource tokens_;
   KubeClient client_;
   Discovery discovery_;

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "probes/base/duration_text.h"
@@ -156,20 +158,39 @@ class Lister {
   bool IsAsked(const char* flag) const { return invocation_.options.at(flag) == "true"; }
 
   DriverOutcome ShowOnce() {
+    const bool is_one = !filter_.cluster.empty();
+    auto profiles = is_one ? std::vector{session_.cluster().profile} : session_.ProfilesMeant();
+    if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
+    std::vector<ClusterRow> rows;
+    for (const SharedProfile& profile : *profiles) {
+      filter_.profile = profile;
+      auto read = is_one ? ListClusters(session_.tools(), session_.with_annotations(), filter_)
+                         : ReadRows();
+      if (!read) return DriverOutcome::Of(DriverExit::kFailed, read.error());
+      std::move(read->begin(), read->end(), std::back_inserter(rows));
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const ClusterRow& one, const ClusterRow& other) {
+      return std::tie(one.ns, one.cluster) < std::tie(other.ns, other.cluster);
+    });
+    const bool is_named = is_one || filter_.app;
+    if (rows.empty() && is_named) return DriverOutcome::Of(DriverExit::kFailed, NothingFound());
+    Show(rows);
+    return {};
+  }
+
+  // Reads from lists, unless there is nothing of a framework.
+  Result<std::vector<ClusterRow>, ApiError> ReadRows() {
     const DriverTools& tools = session_.tools();
-    CachedLists lists(session_.transport(), filter_.ns, session_.settings()->cluster_label);
+    if (filter_.profile != session_.profiles().rows().front()) {
+      const auto names = FindClusterNames(tools, filter_.profile, filter_.ns);
+      if (!names) return Unexpected{names.error()};
+      if (names->empty()) return std::vector<ClusterRow>();
+    }
+    CachedLists lists(session_.transport(), filter_.ns, filter_.profile->cluster_label);
     KubeClient client(lists, session_.tokens(), [](const RequestRecord&) {});
     Discovery discovery(client);
-    // One cluster is read as it is.
-    const bool is_one = !filter_.cluster.empty();
-    const DriverTools cached{is_one ? tools.client : client, is_one ? tools.discovery : discovery,
-                             tools.clock, tools.stop};
-    const auto rows = ListClusters(cached, session_.with_annotations(), filter_);
-    if (!rows) return DriverOutcome::Of(DriverExit::kFailed, rows.error());
-    const bool is_named = is_one || filter_.app;
-    if (rows->empty() && is_named) return DriverOutcome::Of(DriverExit::kFailed, NothingFound());
-    Show(*rows);
-    return {};
+    const DriverTools cached{client, discovery, tools.clock, tools.stop};
+    return ListClusters(cached, session_.with_annotations(), filter_);
   }
 
   std::string NothingFound() const {
@@ -215,7 +236,7 @@ class Lister {
 
   const Invocation& invocation_;
   DriverSession& session_;
-  const ClusterFilter filter_;
+  ClusterFilter filter_;
   TableStyle style_;
   std::map<std::string, std::string> shown_;  // by namespace and name: the line
   bool is_closed_ = false;                    // nobody reads what is printed

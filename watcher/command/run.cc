@@ -109,9 +109,12 @@ class Runner {
     DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral,
                   options_.timeout};
     if (!options_.files.empty()) {
-      auto objects = ReadClusterFiles(options_.files, run.cluster);
-      if (!objects) return PrintErrors(objects.error(), kRunFailedExit);
-      run.objects = *std::move(objects);
+      auto file = ReadClusterFiles(options_.files, run.cluster, session_->profiles(),
+                                   !session_->HasWords());
+      if (!file) return PrintErrors(file.error(), kRunFailedExit);
+      run.objects = std::move(file->objects);
+      session_->Use(file->profile);
+      run.cluster = session_->cluster();
     }
     {
       DeletionSession earlier(*session_, environment_, StepsAt::kElsewhere, Until::kAccepted);
@@ -155,11 +158,15 @@ class Runner {
   Result<NamedCluster, DriverOutcome> FindName() {
     const DriverTools& tools = session_->tools();
     const ClusterId cluster = session_->cluster();
-    CachedLists lists(session_->transport(), cluster.ns, cluster.label);
+    const auto profiles = session_->ProfilesMeant();
+    if (!profiles) {
+      return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, profiles.error())};
+    }
+    CachedLists lists(session_->transport(), cluster.ns, cluster.label());
     KubeClient client(lists, session_->tokens(), [](const RequestRecord&) {});
     Discovery discovery(client);
     return NameOfItsCluster(tools, {client, discovery, tools.clock, tools.stop}, *options_.app,
-                            cluster.ns, cluster.label);
+                            *profiles, cluster.ns);
   }
   // Makes the session again, about the cluster as far as it is known.
   std::optional<int> Connect(const std::stop_token& stop) {
@@ -170,7 +177,8 @@ class Runner {
     Session session = MakeSession(of_cluster, environment_);
     if (!session.errors.empty()) return PrintErrors(session.errors, kRunFailedExit);
     session_ = std::make_unique<DriverSession>(std::move(session), stop);
-    return std::nullopt;
+    const auto failed = session_->FindWords();
+    return failed ? std::optional(Failed(*failed)) : std::nullopt;
   }
   // A Job's own Complete or Failed decides; it may start another pod.
   bool DeletesOnFailure() const {

@@ -101,7 +101,7 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
   };
   if (by_cluster) {
     session.with_annotations = SettingsInForce::About(
-        {settings.ns, settings.cluster_label, settings.cluster}, session.with_annotations);
+        {settings.ns, settings.Words(), settings.cluster}, session.with_annotations);
   }
   return session;
 }

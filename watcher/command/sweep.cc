@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -72,19 +73,35 @@ class Reporter {
   bool shown_ = false;
 };
 
+// Reads from lists, of which those of pods tell more where the label is.
+struct Glance {
+  Glance(DriverSession& session, const std::string& ns, const std::string& label)
+      : lists(session.transport(), ns, label),
+        client(lists, session.tokens(), [](const RequestRecord&) {}),
+        discovery(client),
+        tools{client, discovery, session.tools().clock, session.tools().stop} {}
+
+  CachedLists lists;
+  KubeClient client;
+  Discovery discovery;
+  const DriverTools tools;
+};
+
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
   DeletionSession deletion(session, environment, StepsAt::kElsewhere, Until::kGone);
-  CachedLists lists(session.transport(), ns, session.settings()->cluster_label);
-  KubeClient client(lists, session.tokens(), [](const RequestRecord&) {});
-  Discovery discovery(client);
-  const DriverTools glance{client, discovery, session.tools().clock, session.tools().stop};
+  const auto profiles = session.ProfilesMeant();
+  if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
+  std::deque<Glance> glances;
+  std::vector<SweepRequest::Words> words;
+  for (const SharedProfile& profile : *profiles) {
+    words.push_back({profile, glances.emplace_back(session, ns, profile->cluster_label).tools});
+  }
   Reporter reporter(session.settings()->dry_run);
   // A sweep of many namespaces is nobody's pod, for those who look there for it.
   const WatcherId me = deletion.actor().pod.empty() ? deletion.actor().id : SomeCommand();
-  const auto progress =
-      Sweep(deletion.sweep(session.with_annotations()),
-            {ns, session.settings()->cluster_label, me, glance}, reporter.Listener());
+  const auto progress = Sweep(deletion.sweep(session.with_annotations()),
+                              {ns, me, std::move(words)}, reporter.Listener());
   reporter.Clear();
   if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error());
   DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));

@@ -17,11 +17,6 @@ bool IsOverdue(const MarksView& view) {
   return by_mark || (view.seen && view.now - view.seen->since > view.delete_deadline);
 }
 
-bool IsAnotherCluster(const Snapshot& look) {
-  const auto label = look.root->meta.Label(look.cluster->label);
-  return label && *label != look.cluster->name;
-}
-
 }  // namespace
 
 std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const Marks& marks,
@@ -51,8 +46,8 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
     case Phase::kDeleting:
       break;
   }
-  if (IsAnotherCluster(view.look)) return OnMarks::kAnotherCluster;
   if (is_mine) return OnMarks::kResume;
+  if (view.look.cluster->IsAnothers(view.look.root->meta)) return OnMarks::kAnotherCluster;
   return is_gone || IsOverdue(view) ? OnMarks::kTakeOver : OnMarks::kWait;
 }
 

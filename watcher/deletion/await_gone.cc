@@ -47,7 +47,9 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
       if (auto why = mandate_.WhyEnded()) return *why;
     }
     // An etcd that was restored has it again.
-    if (state == RootState::kOurs) deletes_.Send({&mandate_.root()}, PropagationOf(tools_));
+    if (state == RootState::kOurs) {
+      deletes_.Send({&mandate_.root()}, RootPropagationOf(tools_, as_seen_.type));
+    }
     const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
     if (is_held && waits_for_us) {
       if (husk_.empty()) husk_ = NameHusk();

@@ -29,6 +29,7 @@ std::string GivenKind(const OwnerName& owner, const Settings& settings) {
 DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings, WallTime now) {
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
+  memory.cluster = *look.cluster;
   memory.root_uid = look.root->meta.uid;
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.pod_says.mounted;
@@ -211,7 +212,8 @@ bool Deletion::SendRoot(const PassEnd& end) {
   left_.policy = deletes_.TakePolicy();
   if (!all || !left_.policy.empty() || !end.root) return false;
   // It is read and sent again at once where it has changed, or that fails for the moment.
-  for (int sends = 1; !deletes_.Send({&mandate_.root()}, PropagationOf(tools_)); ++sends) {
+  const PropagationPolicy propagation = RootPropagationOf(tools_, as_seen_.type);
+  for (int sends = 1; !deletes_.Send({&mandate_.root()}, propagation); ++sends) {
     if (sends == kMostRootSends) break;
     mandate_.BeginList();
     if (mandate_.WhyEnded()) break;

@@ -53,7 +53,36 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
     if (IsKept(object)) listed.kept.push_back(object);
     return true;
   });
+  AddEndedUses(listed, patience);
   return listed;
+}
+
+// A custom resource that has any isn't finalized. They don't carry the cluster's label.
+void MemberListing::AddEndedUses(Listed& listed, const Patience& patience) {
+  const auto& uses = cluster_.profile->uses;
+  if (!uses || !uses->blocks) return;
+  const auto fails = [&](const ApiError& error) {
+    warn_once_(error.message);
+    if (error.failure == ApiFailure::kForbidden) {
+      return Skip(uses->resource.kind, "forbidden",
+                  uses->resource.ToText() + ": the account may not list them");
+    }
+    listed.failed.push_back(error.message);
+    listed.complete = false;
+  };
+  const auto type = tools_.discovery.ByPlural(uses->resource.kind, uses->resource.group, patience);
+  if (!type) return fails(type.error());
+  if (!*type) return;
+  const auto read = tools_.client.EachItem(
+      ApiRequest::List(**type, cluster_.ns),
+      [&](JsonValue item) {
+        auto meta = ReadObjectMeta(item);
+        const auto named = uses->cluster.Find(item);
+        if (!meta || !named || *named != cluster_.name || !uses->HasEnded(item)) return;
+        listed.objects.push_back({**type, *std::move(meta)});
+      },
+      patience);
+  if (!read) fails(read.error());
 }
 
 std::vector<ResourceType> MemberListing::OtherKinds(MemberKinds& kinds,
@@ -82,7 +111,7 @@ void MemberListing::Note(const ApiRequest& request, JsonValue item, Listed& list
   const bool is_claim = request.type == ClaimType();
   const bool may_be_made = is_claim && std::isdigit(static_cast<unsigned char>(meta->name.back()));
   const bool matters = is_claim ? may_be_made || !meta->owner_references().empty() ||
-                                      meta->Label(cluster_.label).has_value()
+                                      meta->Label(cluster_.label()).has_value()
                                 : cluster_.Owns(*meta);
   if (!matters) return;
   if (!is_claim) cluster_.DropWhatSaysNothing(*meta);

@@ -55,6 +55,7 @@ class MemberListing {
  private:
   // Kinds of no member, of which there may be what is to be kept.
   std::vector<ResourceType> OtherKinds(MemberKinds& kinds, const Patience& patience) const;
+  void AddEndedUses(Listed& listed, const Patience& patience);
   std::vector<ApiRequest> Requests(std::span<const ResourceType> types) const;
   void Note(const ApiRequest& request, JsonValue item, Listed& listed) const;
   void NoteSet(const ApiRequest& request, JsonValue item, const ObjectMeta& meta,

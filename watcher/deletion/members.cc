@@ -79,10 +79,22 @@ struct Controller {
   std::optional<Uid> member_uid = {};  // if it is a member
 };
 
+// Returns what a listed object is below, listed itself or of the cluster all the same, as far as it
+// was read; nullptr: that isn't known.
+const ObjectMeta* FindAbove(const OwnerReference& owner, const ObjectsByUid& now,
+                            const DeletionMemory& memory) {
+  if (const KubeObject* listed = now.Find(owner.uid)) return &listed->meta;
+  const auto read = memory.above.find(owner.uid);
+  if (read == memory.above.end()) return nullptr;
+  const ClusterId& cluster = memory.cluster;
+  const bool is_of_cluster = cluster.Owns(read->second) || cluster.IsResource(owner);
+  return is_of_cluster ? &read->second : nullptr;
+}
+
 // Follows the controllers of an object up to one that says whether it is of the cluster.
 Controller FindController(const KubeObject& object, const ObjectsByUid& now,
                           const DeletionMemory& memory) {
-  const OwnerReference* controller = object.meta.Controller();
+  const OwnerReference* controller = memory.cluster.Above(object.meta);
   for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
     if (IsLeft(controller->uid, memory)) return {};
@@ -90,9 +102,9 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
     }
-    const KubeObject* above = now.Find(controller->uid);
+    const ObjectMeta* above = FindAbove(*controller, now, memory);
     if (above == nullptr) return {};
-    controller = above->meta.Controller();
+    controller = memory.cluster.Above(*above);
   }
   return {};
 }
@@ -207,7 +219,7 @@ MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory, bool has_gap
       Leave(object, "it controls the owner", memory, pass);
     } else if (const char* why = WhyLeft(object, memory)) {
       Leave(object, why, memory, pass);
-    } else if (object.meta.Controller() == nullptr) {
+    } else if (memory.cluster.Above(object.meta) == nullptr) {
       groups[i] = SortMember(object, memory, pass);
     }
   }
@@ -215,7 +227,7 @@ MemberPass SortMembers(KubeObjects objects, DeletionMemory& memory, bool has_gap
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const KubeObject& object = objects[i];
     const std::string& uid = object.meta.uid;
-    if (object.meta.Controller() == nullptr || uid == memory.root_uid ||
+    if (memory.cluster.Above(object.meta) == nullptr || uid == memory.root_uid ||
         memory.left.contains(uid)) {
       continue;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "probes/base/clock.h"
+#include "probes/cluster_id.h"
 #include "probes/kube/api_answer.h"
 #include "probes/kube/object_meta.h"
 #include "watcher/deletion/uid.h"
@@ -29,6 +30,7 @@ struct HeldBack {
 
 // The knowledge of one deletion, which grows pass by pass.
 struct DeletionMemory {
+  ClusterId cluster;
   std::string root_uid;  // empty: there is no master root
   std::string root_set;  // the master root's name if it is a StatefulSet, else empty
   // The owner and its controllers are never deleted, whatever their labels.

@@ -224,10 +224,9 @@ std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
     case RootState::kTerminating:
       break;
   }
-  const auto label = root.Label(of.cluster.label);
-  const bool is_others = label && *label != of.cluster.name;
   const Marks marks = ReadMarks(root);
-  if (is_others || marks.phase != Phase::kDeleting) return DeletionEnd::kCalledOff;
+  if (of.cluster.IsAnothers(root) || marks.phase != Phase::kDeleting)
+    return DeletionEnd::kCalledOff;
   if (marks.condemned_by != of.condemned_by) return DeletionEnd::kOvertaken;
   if (IsKept(root) && !of.is_asked) return DeletionEnd::kKept;
   return std::nullopt;

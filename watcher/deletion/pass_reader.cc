@@ -27,7 +27,7 @@ PassView PassReader::Read(bool late) {
     warn_once_(view.survivors.unknown->message);
     listing_.RefreshKinds();
   }
-  view.complete = listed.complete;
+  view.complete = listed.complete && !view.survivors.above_unread;
   view.failed = std::move(listed.failed);
   KubeObjects objects = WithClaims(listed, view);
   if (is_closed_) {

@@ -43,6 +43,7 @@ struct Survivors::Search {
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
                                  DeletionMemory& memory, bool late) {
   Search search{listed, root, memory, ObjectsByUid(listed.objects)};
+  ReadAboveListed(search);
   HoldBackAboveKept(search);
   if (!listed.complete) HoldBackAsBefore(search);
   FindSets(search);
@@ -58,6 +59,23 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
   settle(false);
   memory.held_back = search.found.held_back;
   return std::move(search.found);
+}
+
+// What controls a member need not be of a kind that is listed, such as a DaskWorkerGroup.
+void Survivors::ReadAboveListed(Search& search) {
+  const std::string root_uid = search.root == nullptr ? "" : search.root->meta.uid;
+  std::set<std::string> done;
+  for (const KubeObject& object : search.listed.objects) {
+    const OwnerReference* owner = cluster_.Above(object.meta);
+    for (int i = 0; owner != nullptr && i < kLongestOwnerChain; ++i) {
+      const bool is_listed = FindBuiltInByKind(owner->api_version, owner->kind) != nullptr ||
+                             search.objects.Find(owner->uid) != nullptr;
+      if (is_listed || owner->uid == root_uid || !done.insert(owner->uid).second) break;
+      const auto above = ReadAbove(search.memory, *owner);
+      search.found.above_unread = search.found.above_unread || !above;
+      owner = above && *above != nullptr ? cluster_.Above(**above) : nullptr;
+    }
+  }
 }
 
 void Survivors::HoldBackAboveKept(Search& search) {
@@ -121,7 +139,7 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set, bool goes) {
   for (const KubeObject& claim : search.listed.claims) {
     const OwnerReference* controller = claim.meta.Controller();
     const bool is_others = controller != nullptr && controller->uid != uid;
-    const auto label = claim.meta.Label(cluster_.label);
+    const auto label = claim.meta.Label(cluster_.label());
     if (is_others || (label && *label != cluster_.name) || !set.HasMade(claim.meta)) continue;
     if (goes) {
       any_stays = any_stays || IsKept(claim);
@@ -170,9 +188,9 @@ bool Survivors::IsAnothers(const ObjectMeta& object, const KubeObject& root,
   const ObjectMeta* at = &object;
   for (int i = 0; i < kLongestOwnerChain && at != nullptr; ++i) {
     if (at->uid == root.meta.uid || memory.MemberOf(at->uid) != nullptr) return false;
-    const OwnerReference* controller = at->Controller();
-    if (controller == nullptr) return true;
-    at = Above(search, *controller);
+    const OwnerReference* above = cluster_.Above(*at);
+    if (above == nullptr) return true;
+    at = Above(search, *above);
   }
   return false;
 }

@@ -24,6 +24,8 @@ class Survivors {
     // and claims without the ownerReferences to what goes. What they concern is held back until it
     // is read again.
     std::vector<ApiRequest> writes;
+    // What is above a member could not be read, so that it isn't known whose that is.
+    bool above_unread = false;
     // Something could not be read that may tell more: nothing is to be deleted.
     std::optional<ApiError> unknown;
   };
@@ -44,6 +46,7 @@ class Survivors {
 
  private:
   struct Search;
+  void ReadAboveListed(Search& search);
   void HoldBackAboveKept(Search& search);
   void HoldBackAsBefore(Search& search);
   bool LeadsTo(Search& search, const ObjectMeta& object, int depth);

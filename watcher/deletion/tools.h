@@ -47,6 +47,12 @@ inline PropagationPolicy PropagationOf(const Tools& tools) {
   return tools.until == Until::kAllGone ? PropagationPolicy::kForeground
                                         : PropagationPolicy::kBackground;
 }
+// How the delete of the master root is sent. A custom resource's operator ends what it made in its
+// own order; AwaitGone goes on in the foreground where it doesn't.
+inline PropagationPolicy RootPropagationOf(const Tools& tools, const ResourceType& root) {
+  const bool has_operator = FindBuiltInByName(root.plural, root.group) == nullptr;
+  return has_operator ? PropagationPolicy::kBackground : PropagationOf(tools);
+}
 
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a
 // pass would read everything.

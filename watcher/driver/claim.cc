@@ -138,12 +138,8 @@ bool IsAnotherOfThatName(const KubeObject& owner, const Application& app, const 
     return type == app.owner->type && owner.meta.name == app.owner->meta.name &&
            owner.meta.uid != app.owner->meta.uid;
   }
-  const auto searched = BareNameTypes();
-  const bool is_searched =
-      !app.given.IsBare() || IsPod(type) ||
-      std::any_of(searched.begin(), searched.end(), [&](const auto& one) { return one == type; });
-  return owner.meta.ns() == ns && owner.meta.name == app.given.name && is_searched &&
-         KindsAgree(SplitKindName(type.SingularName()), {app.given.kind, app.given.group});
+  // One that isn't there is none of those that are.
+  return owner.meta.ns() == ns;
 }
 
 std::string AnotherOwner(const ClusterView& view, const Application& app) {
@@ -176,7 +172,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
   const std::string used = app.Uses().value_or("");
   if (used.empty() || used == cluster.name) return std::nullopt;
   const auto view = ReadClusterView(tools.client, tools.discovery,
-                                    {cluster.ns, cluster.label, used}, tools.Reads());
+                                    {cluster.ns, cluster.profile, used}, tools.Reads());
   if (!view) return Unknown(view.error());
   if (!view->exists) return std::nullopt;
   // Released it would be nobody's, and stay for ever.

@@ -18,7 +18,7 @@ namespace {
 
 using Type = ManifestNode::Type;
 
-// Roots that stand for their workers, whatever their labels.
+// Roots that stand for their workers in Oshinko's words too, whatever their labels.
 constexpr std::string_view kFrameworkClusters[] = {"RayCluster", "DaskCluster", "FlinkDeployment"};
 
 void Substitute(std::string& text, const std::string& name) {
@@ -77,14 +77,23 @@ bool IsWorkerLabelled(JsonValue metadata) {
   return metadata["labels"][kTypeLabel].AsString() == kWorkerType;
 }
 
-bool IsRoot(const ClusterObject& object, JsonValue json) {
+// Whether it is the custom resource that stands for the cluster.
+bool IsResource(const ClusterObject& object, const ClusterId& cluster) {
+  const Profile& profile = *cluster.profile;
+  return profile.HasRoot() && object.kind == profile.root_kind && object.name == cluster.name &&
+         object.api_version.starts_with(profile.root.group + "/");
+}
+
+bool IsRoot(const ClusterObject& object, JsonValue json, const ClusterId& cluster) {
+  const Profile& profile = *cluster.profile;
+  if (profile.HasRoot()) return IsResource(object, cluster);
   const auto* const end = std::end(kFrameworkClusters);
   if (std::find(std::begin(kFrameworkClusters), end, object.kind) != end) return true;
   const auto templates = PodTemplatesOf(json);
   if (templates.empty()) return false;
-  return IsLabelledMaster(json["metadata"]) ||
-         std::any_of(templates.begin(), templates.end(), [](const PodTemplate& one) {
-           return IsMaster(*FindBuiltInByName("pods", ""), one.pod);
+  return profile.master.Holds(json["metadata"]) ||
+         std::any_of(templates.begin(), templates.end(), [&](const PodTemplate& one) {
+           return IsMaster(*FindBuiltInByName("pods", ""), one.pod, profile);
          });
 }
 
@@ -95,10 +104,10 @@ constexpr int kUsualTurn = 1;
 constexpr int kWorkerTurn = 2;
 constexpr int kMasterServiceTurn = 3;
 
-int TurnOf(const ClusterObject& object, JsonValue json) {
-  if (IsRoot(object, json)) return kMasterTurn;
+int TurnOf(const ClusterObject& object, JsonValue json, const ClusterId& cluster) {
+  if (IsRoot(object, json, cluster)) return kMasterTurn;
   if (object.kind == "Service") {
-    return IsLabelledMaster(json["metadata"]) ? kMasterServiceTurn : kUsualTurn;
+    return cluster.profile->master.Holds(json["metadata"]) ? kMasterServiceTurn : kUsualTurn;
   }
   const auto templates = PodTemplatesOf(json);
   const bool is_worker =
@@ -134,7 +143,7 @@ std::string ProblemOf(JsonValue object, const ClusterId& cluster) {
   for (const auto& [key, value] : metadata["annotations"].Members()) {
     if (IsMark(key)) return "it is annotated with a mark, " + std::string(key) + ": take it off";
   }
-  const auto label = metadata["labels"][cluster.label].AsString();
+  const auto label = metadata["labels"][cluster.label()].AsString();
   if (label && *label != cluster.name) {
     return "it is labelled as of the cluster " + Quoted(*label) + ": write $(CLUSTER)";
   }
@@ -146,30 +155,104 @@ struct Made {
   ClusterObject object;
 };
 
-Result<Made> Make(ManifestNode node, const ClusterId& cluster) {
+// An object as it stands in a file.
+struct Parsed {
+  std::string where;  // "cluster.yaml, line 3: "
+  JsonDocument json;
+  ClusterObject object;
+};
+
+Result<Parsed> Parse(ManifestNode node, const ClusterId& cluster) {
   Substitute(node, cluster.name);
-  const auto json =
-      JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
+  auto json = JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
   if (!json) return Failure("it is not fit for JSON: " + json.error().message);
-  if (const std::string problem = ProblemOf(json->root(), cluster); !problem.empty()) {
-    return Failure(problem);
-  }
   ClusterObject object{std::string(node.TextAt("apiVersion")), std::string(node.TextAt("kind")),
                        std::string(json->root()["metadata"]["name"].AsString().value_or("")),
                        std::move(node)};
-  const int turn = TurnOf(object, json->root());
-  if (auto set = SetLabel(object, cluster.label, cluster.name); !set) {
-    return Failure(set.error().message);
-  }
-  return Made{turn, std::move(object)};
+  return Parsed{"", *std::move(json), std::move(object)};
 }
 
-std::string WrongMasters(const std::string& file, const std::vector<std::string>& masters) {
+// In whose words the objects are: of a custom resource that is called like the cluster, unless it
+// makes masters in Oshinko's.
+SharedProfile ProfileOf(const std::vector<Parsed>& objects, const ClusterId& cluster,
+                        const ProfileTable& profiles) {
+  const Profile& usual = *DefaultProfile();
+  for (const Parsed& one : objects) {
+    const auto templates = PodTemplatesOf(one.json.root());
+    const bool is_usual = std::any_of(
+        templates.begin(), templates.end(),
+        [&](const PodTemplate& found) { return usual.master.Holds(found.pod["metadata"]); });
+    if (is_usual) continue;
+    for (const SharedProfile& profile : profiles.rows()) {
+      if (IsResource(one.object, {cluster.ns, profile, cluster.name})) return profile;
+    }
+  }
+  return cluster.profile;
+}
+
+Result<Done> SetLabels(ClusterObject& object, const ClusterId& cluster) {
+  if (IsResource(object, cluster)) return Done{};
+  for (const auto& [key, values] : cluster.profile->members.labels) {
+    if (auto set = SetLabel(object, key, values.front()); !set) return set;
+  }
+  return SetLabel(object, cluster.label(), cluster.name);
+}
+
+Result<Made> Make(Parsed parsed, const ClusterId& cluster) {
+  const JsonValue json = parsed.json.root();
+  if (const std::string problem = ProblemOf(json, cluster); !problem.empty()) {
+    return Failure(problem);
+  }
+  const int turn = TurnOf(parsed.object, json, cluster);
+  if (auto set = SetLabels(parsed.object, cluster); !set) return Failure(set.error().message);
+  return Made{turn, std::move(parsed.object)};
+}
+
+std::string WrongMasters(const std::string& file, const std::vector<std::string>& masters,
+                         const ClusterId& cluster) {
+  if (masters.empty() && cluster.profile->HasRoot()) {
+    return file + ": there is no " + cluster.profile->root_kind + " called " + cluster.name;
+  }
   if (masters.empty()) {
-    return file + ": there is no master: label the pods of one workload oshinko-type: master";
+    std::string labels = cluster.profile->master.ToText();
+    labels.replace(labels.find('='), 1, ": ");
+    return file + ": there is no master: label the pods of one workload " + labels;
   }
   return file + ": there are several masters, " + Joined(masters) +
          ": give a file with one cluster";
+}
+
+// The objects in their order. What is wrong is added to `errors`.
+std::vector<ClusterObject> MakeAll(std::vector<Parsed> parsed, const ClusterId& cluster,
+                                   const std::string& files, std::vector<std::string>& errors) {
+  std::vector<Made> made;
+  std::vector<std::string> masters;
+  std::set<std::string> names;
+  for (Parsed& of_file : parsed) {
+    const std::string where = of_file.where;
+    auto one = Make(std::move(of_file), cluster);
+    if (!one) {
+      errors.push_back(where + one.error().message);
+      continue;
+    }
+    const ClusterObject& object = one->object;
+    const std::string group = object.api_version.substr(0, object.api_version.find('/') + 1);
+    if (!names.insert(group + object.Describe()).second) {
+      errors.push_back(where + object.Describe() + " is there twice");
+      continue;
+    }
+    if (one->turn == kMasterTurn) masters.push_back(object.Describe());
+    made.push_back(*std::move(one));
+  }
+  // One that is wrong may be the master.
+  if (masters.size() != 1 && errors.empty()) {
+    errors.push_back(WrongMasters(files, masters, cluster));
+  }
+  std::stable_sort(made.begin(), made.end(),
+                   [](const Made& one, const Made& other) { return one.turn < other.turn; });
+  std::vector<ClusterObject> objects;
+  for (Made& one : made) objects.push_back(std::move(one.object));
+  return objects;
 }
 
 }  // namespace
@@ -201,14 +284,13 @@ Result<Done> SetAnnotation(ClusterObject& object, const std::string& key,
   return SetMeta(object.node, "", "annotations", key, value);
 }
 
-Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
-    std::span<const ManifestFile> files, const ClusterId& cluster) {
-  using Errors = std::vector<std::string>;
-  std::vector<Made> made;
-  std::vector<std::string> masters;
-  std::set<std::string> names;
-  Errors errors;
+Result<ClusterFile, std::vector<std::string>> ReadClusterFiles(std::span<const ManifestFile> files,
+                                                               const ClusterId& of,
+                                                               const ProfileTable& profiles,
+                                                               bool finds_profile) {
+  std::vector<std::string> errors;
   std::string all_files;
+  std::vector<Parsed> parsed;
   for (const ManifestFile& file : files) {
     all_files += (all_files.empty() ? "" : ", ") + file.name;
     auto manifests = ReadManifests(file.text);
@@ -220,30 +302,21 @@ Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
     }
     if (manifests->empty()) errors.push_back(file.name + " has no objects");
     for (ManifestObject& manifest : *manifests) {
-      const std::string where = file.name + ", line " + std::to_string(manifest.line) + ": ";
-      auto one = Make(std::move(manifest.root), cluster);
+      std::string where = file.name + ", line " + std::to_string(manifest.line) + ": ";
+      auto one = Parse(std::move(manifest.root), of);
       if (!one) {
         errors.push_back(where + one.error().message);
         continue;
       }
-      const ClusterObject& object = one->object;
-      const std::string group = object.api_version.substr(0, object.api_version.find('/') + 1);
-      if (!names.insert(group + object.Describe()).second) {
-        errors.push_back(where + object.Describe() + " is there twice");
-        continue;
-      }
-      if (one->turn == kMasterTurn) masters.push_back(object.Describe());
-      made.push_back(*std::move(one));
+      one->where = std::move(where);
+      parsed.push_back(*std::move(one));
     }
   }
-  // One that is wrong may be the master.
-  if (masters.size() != 1 && errors.empty()) errors.push_back(WrongMasters(all_files, masters));
+  ClusterId cluster = of;
+  if (finds_profile) cluster.profile = ProfileOf(parsed, of, profiles);
+  auto objects = MakeAll(std::move(parsed), cluster, all_files, errors);
   if (!errors.empty()) return Unexpected{std::move(errors)};
-  std::stable_sort(made.begin(), made.end(),
-                   [](const Made& one, const Made& other) { return one.turn < other.turn; });
-  std::vector<ClusterObject> objects;
-  for (Made& one : made) objects.push_back(std::move(one.object));
-  return objects;
+  return ClusterFile{cluster.profile, std::move(objects)};
 }
 
 }  // namespace cluster_watcher

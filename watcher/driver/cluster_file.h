@@ -26,14 +26,21 @@ struct ClusterObject {
 // Stands in a file for the cluster's name, in any string.
 inline constexpr std::string_view kClusterVariable = "$(CLUSTER)";
 
-// Reads the manifests: names the cluster in them, and puts its label on all of them and on their
-// pod templates; selectors stay. The master root comes first; what makes the cluster complete, a
-// worker and the master's service, comes last. Errors name the file, the object and the remedy: it
-// is no valid YAML or JSON, an object has no name of its own, is of another namespace or was
-// exported, two are the same, or there isn't exactly one master: an object whose pods are masters,
-// or a framework's cluster.
-Result<std::vector<ClusterObject>, std::vector<std::string>> ReadClusterFiles(
-    std::span<const ManifestFile> files, const ClusterId& cluster);
+struct ClusterFile {
+  SharedProfile profile;
+  std::vector<ClusterObject> objects;
+};
+
+// Reads the manifests: names the cluster in them, and puts its labels on all of them and on their
+// pod templates, but not on the custom resource that stands for it; selectors stay. The master root
+// comes first; what makes the cluster complete, a worker and the master's service, comes last.
+// With `finds_profile` a custom resource that is called like the cluster says in whose words it is,
+// not `cluster`. Errors name the file, the object and the remedy: it is no valid YAML or JSON, an
+// object has no name of its own, is of another namespace or was exported, two are the same, or
+// there isn't exactly one master: an object whose pods are masters, or a framework's cluster.
+Result<ClusterFile, std::vector<std::string>> ReadClusterFiles(
+    std::span<const ManifestFile> files, const ClusterId& cluster,
+    const ProfileTable& profiles = ProfileTable::BuiltIn(), bool finds_profile = false);
 
 // Sets a label of the object itself, and of the templates of its pods.
 Result<Done> SetLabel(ClusterObject& object, const std::string& key, const std::string& value);

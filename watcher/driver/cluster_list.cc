@@ -14,36 +14,6 @@
 namespace cluster_watcher {
 namespace {
 
-using Names = std::set<std::pair<std::string, std::string>>;  // of namespace and cluster
-
-Names NamesOf(const ClusterFilter& filter) { return {{filter.ns, filter.cluster}}; }
-
-// Finds what carries the cluster label, of the kinds that make a cluster.
-Result<Names, ApiError> FindNames(const DriverTools& tools, const std::string& label,
-                                  const std::string& ns) {
-  const Patience patience = tools.Reads();
-  std::vector<ApiRequest> lists = {
-      ApiRequest::ListBySelector(*FindBuiltInByName("services", ""), ns, label, true)};
-  for (const ResourceType& known : WorkloadTypes()) {
-    auto type = tools.discovery.Resolve(known, patience);
-    if (!type) return Unexpected{std::move(type).error()};
-    if (*type) lists.push_back(ApiRequest::ListBySelector(**type, ns, label, true));
-  }
-  Names names;
-  for (const ApiRequest& list : lists) {
-    const auto read = tools.client.EachItem(
-        list,
-        [&](JsonValue item) {
-          const auto meta = ReadObjectMeta(item);
-          const auto name = meta ? meta->Label(label) : std::nullopt;
-          if (name && !name->empty()) names.emplace(meta->ns(), *name);
-        },
-        patience);
-    if (!read) return Unexpected{read.error()};
-  }
-  return names;
-}
-
 // Owners that say that they use the cluster; what another of them controls is none.
 Result<std::vector<std::string>, ApiError> FindDrivers(const DriverTools& tools,
                                                        const ClusterId& cluster) {
@@ -131,10 +101,49 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
 
 }  // namespace
 
+// By what carries the cluster label, of the kinds that make a cluster, and by the custom resources
+// that stand for clusters.
+Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
+                                                const SharedProfile& profile,
+                                                const std::string& ns) {
+  const Patience patience = tools.Reads();
+  const std::string members = profile->members.ToText();
+  const std::string selector = profile->cluster_label + (members.empty() ? "" : "," + members);
+  std::vector<ApiRequest> lists = {
+      ApiRequest::ListBySelector(*FindBuiltInByName("services", ""), ns, selector, true)};
+  for (const ResourceType& known : WorkloadTypes()) {
+    auto type = tools.discovery.Resolve(known, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) lists.push_back(ApiRequest::ListBySelector(**type, ns, selector, true));
+  }
+  if (profile->HasRoot()) {
+    auto type = tools.discovery.ByPlural(profile->root.kind, profile->root.group, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (*type) lists.push_back(ApiRequest::ListMetadata(**type, ns));
+  }
+  ClusterNames names;
+  for (const ApiRequest& list : lists) {
+    const bool is_root = profile->IsRoot(list.type);
+    const auto read = tools.client.EachItem(
+        list,
+        [&](JsonValue item) {
+          const auto meta = ReadObjectMeta(item);
+          if (!meta) return;
+          const auto name =
+              is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
+          if (name && !name->empty()) names.emplace(meta->ns(), *name);
+        },
+        patience);
+    // An account that may not list a framework's resources still sees its pods.
+    const bool is_passed_over = !read && is_root && read.error().failure == ApiFailure::kForbidden;
+    if (!read && !is_passed_over) return Unexpected{read.error()};
+  }
+  return names;
+}
+
 Result<std::vector<ClusterRow>, ApiError> ListClusters(
     const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
     const ClusterFilter& filter) {
-  const std::string label = settings({}).settings.cluster_label;
   std::optional<Application> app;
   if (filter.app) {
     app = FindApplication(tools.client, tools.discovery, *filter.app, filter.ns, tools.Reads());
@@ -142,13 +151,13 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
       return Unexpected{ApiError{ApiFailure::kUnexpected, WithoutOwner(*app).error, std::nullopt}};
     }
   }
-  auto names = filter.cluster.empty() ? FindNames(tools, label, filter.ns)
-                                      : Result<Names, ApiError>(NamesOf(filter));
+  Result<ClusterNames, ApiError> names = ClusterNames{{filter.ns, filter.cluster}};
+  if (filter.cluster.empty()) names = FindClusterNames(tools, filter.profile, filter.ns);
   if (!names) return Unexpected{std::move(names).error()};
   std::vector<ClusterRow> rows;
   for (const auto& [ns, name] : *names) {
     if (tools.stop.stop_requested()) break;
-    auto row = ReadRow(tools, settings, {ns, label, name}, app);
+    auto row = ReadRow(tools, settings, {ns, filter.profile, name}, app);
     if (!row) return Unexpected{std::move(row).error()};
     if (*row) rows.push_back(**std::move(row));
   }
@@ -156,14 +165,14 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
 }
 
 Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
+                                                           const SharedProfile& profile,
                                                            const std::string& ns,
-                                                           const std::string& cluster_label,
                                                            const Application& app) {
-  const auto names = FindNames(tools, cluster_label, ns);
+  const auto names = FindClusterNames(tools, profile, ns);
   if (!names) return Unexpected{names.error()};
   std::vector<std::string> own;
   for (const auto& [of, name] : *names) {
-    const ClusterId cluster{of, cluster_label, name};
+    const ClusterId cluster{of, profile, name};
     const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
     if (!view) return Unexpected{view.error()};
     if (BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -36,9 +38,10 @@ struct ClusterRow {
 
 // Which clusters are listed.
 struct ClusterFilter {
-  std::string ns;                // empty: all namespaces
-  std::string cluster;           // empty: each
-  std::optional<OwnerName> app;  // only those that it uses, or that are its own
+  std::string ns;                            // empty: all namespaces
+  std::string cluster;                       // empty: each
+  std::optional<OwnerName> app;              // only those that it uses, or that are its own
+  SharedProfile profile = DefaultProfile();  // in whose words
 };
 
 // Lists them, sorted. `settings` resolves the command's with the annotations of a cluster's pod.
@@ -48,10 +51,17 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
     const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
     const ClusterFilter& filter);
 
+// Finds which clusters there are in the words of `profile`, by namespace and name; in all
+// namespaces if `ns` is empty.
+using ClusterNames = std::set<std::pair<std::string, std::string>>;
+Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
+                                                const SharedProfile& profile,
+                                                const std::string& ns);
+
 // Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted.
 Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
+                                                           const SharedProfile& profile,
                                                            const std::string& ns,
-                                                           const std::string& cluster_label,
                                                            const Application& app);
 
 }  // namespace cluster_watcher

@@ -15,7 +15,8 @@ namespace cluster_watcher {
 namespace {
 
 constexpr const char* kWebUiType = "webui";
-// Roots that stand for their workers, and Routes: kinds that need not be served or readable.
+// Roots that stand for their workers and are labelled, and Routes: kinds that need not be served or
+// readable.
 constexpr std::pair<const char*, const char*> kOptionalKinds[] = {
     {"routes", "route.openshift.io"},
     {"rayclusters", "ray.io"},
@@ -38,6 +39,9 @@ struct Part {
   bool IsOfType(std::string_view type) const {
     return object.meta.Label(kTypeLabel) == type && !object.meta.deleting;
   }
+  bool IsMasterService(const Profile& profile) const {
+    return IsService() && profile.master.Holds(object.meta) && !object.meta.deleting;
+  }
   bool IsService() const { return object.type->kind == "Service"; }
   JsonValue spec() const { return service ? service->root() : JsonValue(); }
 };
@@ -56,7 +60,7 @@ std::string RefusalOf(const ResourceType& type, JsonValue item) {
   return "";
 }
 
-Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
+Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item, const Profile& profile) {
   Part part{KubeObject{type, std::move(meta)}};
   const JsonValue spec = item["spec"];
   part.is_pod = type.kind == "Pod";
@@ -64,10 +68,14 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item) {
   part.host = std::string(spec["host"].AsString().value_or(""));
   part.has_ended = part.is_pod && HasEnded(item);
   const bool is_over = part.is_pod && (part.object.meta.deleting || part.has_ended);
-  part.is_master = IsMaster(type, item) && !is_over;
+  part.is_master = IsMaster(type, item, profile) && !is_over;
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
-  part.is_worker = IsWorkload(type) && !part.object.meta.deleting &&
-                   (part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType);
+  // Other frameworks label their workers each in another way.
+  const bool is_labelled =
+      profile.master.labels.contains(kTypeLabel)
+          ? part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType
+          : !part.is_master;
+  part.is_worker = IsWorkload(type) && !part.object.meta.deleting && is_labelled;
   part.refused = RefusalOf(type, item);
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
   if (part.IsService()) {
@@ -111,7 +119,7 @@ Result<Parts, ApiError> ReadParts(KubeClient& client, Discovery& discovery,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
         if (!meta || !cluster.Owns(*meta)) return;
-        parts.push_back(ReadPart((*lists)[which].type, *std::move(meta), item));
+        parts.push_back(ReadPart((*lists)[which].type, *std::move(meta), item, *cluster.profile));
       },
       patience);
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -119,6 +127,15 @@ Result<Parts, ApiError> ReadParts(KubeClient& client, Discovery& discovery,
     if (i < required) return Unexpected{read[i].error()};
     if (read[i].error().failure != ApiFailure::kForbidden) optional = read[i].error();
   }
+  auto resource = ClusterProbe(client, discovery).ResourceOf(cluster, patience);
+  if (!resource) return Unexpected{std::move(resource).error()};
+  if (!*resource) return parts;
+  std::erase_if(parts, [&](const Part& part) {
+    return part.object.meta.uid == (*resource)->meta.uid;  // a label made it a part too
+  });
+  Part stands_for_it{**std::move(resource)};
+  stands_for_it.is_master = true;
+  parts.push_back(std::move(stands_for_it));
   return parts;
 }
 
@@ -166,14 +183,28 @@ std::int64_t CountWorkers(const Parts& parts, bool& any) {
   return replicas;
 }
 
-// Whether each label that the service selects by is the template's.
-bool Selects(JsonValue service, JsonValue labels) {
+// Whether each label that the service selects by is among these.
+bool Selects(JsonValue service, const ObjectMeta::Texts& labels) {
   const JsonValue selector = service["selector"];
   if (selector.size() == 0) return false;
   const auto wanted = selector.Members();
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& label) {
-    return labels[label.first].AsString() == label.second.AsString();
+    const auto found = labels.find(label.first);
+    return found != labels.end() && found->second == label.second.AsString();
   });
+}
+
+// The labels of the master's pods: those of the root's pod template, else of a pod that there is.
+ObjectMeta::Texts LabelsOfMaster(const Parts& parts, const KubeObject& root, JsonValue whole) {
+  ObjectMeta::Texts labels;
+  PodTemplateOf(root.type, whole)["metadata"]["labels"].ForEachMember(
+      [&](std::string_view key, JsonValue value) {
+        labels.emplace(key, value.AsString().value_or(""));
+      });
+  if (!labels.empty()) return labels;
+  const auto pod = std::find_if(parts.begin(), parts.end(),
+                                [](const Part& part) { return part.is_pod && part.is_master; });
+  return pod == parts.end() ? labels : pod->object.meta.labels();
 }
 
 std::string UrlOf(const char* scheme, const Part& service, int usual_port) {
@@ -190,15 +221,17 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
   const auto labelled = [&](const char* type) {
     return find([&](const Part& part) { return part.IsService() && part.IsOfType(type); });
   };
-  const Part* master = labelled(kMasterType);
+  const Profile& profile = *view.id.profile;
+  const Part* master = find([&](const Part& part) { return part.IsMasterService(profile); });
   if (master == nullptr && view.root) {
-    const JsonValue labels = PodTemplateOf(view.root->type, root)["metadata"]["labels"];
+    const auto labels = LabelsOfMaster(parts, *view.root, root);
     master = find([&](const Part& part) {
       return part.IsService() && !part.object.meta.deleting && !part.IsOfType(kWebUiType) &&
              Selects(part.spec(), labels);
     });
   }
-  if (master != nullptr) view.master = UrlOf("spark", *master, 7077);
+  const bool is_spark = profile.name.starts_with("spark") || profile.name == "oshinko";
+  if (master != nullptr) view.master = UrlOf(is_spark ? "spark" : "tcp", *master, 7077);
   if (const Part* web_ui = labelled(kWebUiType)) view.web_ui = UrlOf("http", *web_ui, 8080);
   const Part* route = find([](const Part& part) {
     return part.object.type->kind == "Route" && !part.object.meta.deleting;

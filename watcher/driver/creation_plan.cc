@@ -14,8 +14,9 @@ DriverOutcome Unreadable(const ApiError& error) {
 }
 
 bool MayBeTaken(const ClusterId& cluster, const KubeObject& object) {
-  const auto label = object.meta.Label(cluster.label);
-  return label == cluster.name || (!label && object.type->kind == "PersistentVolumeClaim");
+  const auto label = object.meta.Label(cluster.label());
+  return label == cluster.name || cluster.IsResource(object) ||
+         (!label && object.type->kind == "PersistentVolumeClaim");
 }
 
 }  // namespace

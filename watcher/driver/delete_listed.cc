@@ -72,7 +72,7 @@ std::optional<std::string> FindHold(const DeletionWork& work, const ClusterId& c
       note("namespace " + cluster.ns, *meta);
   }
   for (const KubeObject& object : objects) {
-    if (IsMaster(object.type, object.meta)) note(object.Describe(), object.meta);
+    if (IsMaster(object.type, object.meta, *cluster.profile)) note(object.Describe(), object.meta);
   }
   return WhatHolds(facts);
 }

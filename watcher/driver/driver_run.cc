@@ -32,14 +32,18 @@ std::string SomeName() {
 
 // Returns the cluster that names the owner, or a new name.
 Result<NamedCluster, DriverOutcome> ChooseName(const DriverTools& lists, const Application& app,
-                                               const std::string& ns,
-                                               const std::string& cluster_label) {
-  auto own = FindOwnClusters(lists, ns, cluster_label, app);
-  if (!own) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, own.error())};
-  if (own->empty()) return NamedCluster{SomeName(), "chance"};
-  if (own->size() == 1) return NamedCluster{own->front(), "its master, which names " + app.Name()};
+                                               const std::vector<SharedProfile>& profiles,
+                                               const std::string& ns) {
+  std::vector<std::string> own;
+  for (const SharedProfile& profile : profiles) {
+    auto found = FindOwnClusters(lists, profile, ns, app);
+    if (!found) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, found.error())};
+    own.insert(own.end(), found->begin(), found->end());
+  }
+  if (own.empty()) return NamedCluster{SomeName(), "chance"};
+  if (own.size() == 1) return NamedCluster{own.front(), "its master, which names " + app.Name()};
   return Unexpected{DriverOutcome::Of(DriverExit::kOthers, "several clusters name " + app.Name() +
-                                                               " as their owner, " + Joined(*own) +
+                                                               " as their owner, " + Joined(own) +
                                                                ": give one of them by --cluster")};
 }
 
@@ -83,8 +87,8 @@ DriverOutcome TryOnce(const DriverTools& tools, const DriverRun& run, ReadyClust
 
 Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
                                                      const DriverTools& lists, const OwnerName& app,
-                                                     const std::string& ns,
-                                                     const std::string& cluster_label) {
+                                                     const std::vector<SharedProfile>& profiles,
+                                                     const std::string& ns) {
   Application found = FindApplication(tools.client, tools.discovery, app, ns, tools.Reads());
   if (!found.owner) return Unexpected{WithoutOwner(found)};
   KubeObject& owner = *found.owner;
@@ -94,7 +98,7 @@ Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
       return NamedCluster{*std::move(used), "the label uses-oshinko-cluster of " + found.Name()};
     }
     if (chosen.name.empty()) {
-      auto choice = ChooseName(lists, found, ns, cluster_label);
+      auto choice = ChooseName(lists, found, profiles, ns);
       if (!choice) return Unexpected{std::move(choice).error()};
       chosen = *std::move(choice);
     }

@@ -17,15 +17,16 @@ namespace cluster_watcher {
 // master root names the owner, which may have lost the label with an earlier object of its name;
 // else a new name, "cluster-bcdfgh". It is written on the owner, so that whoever comes next uses
 // the same. Fails where the owner is absent or can't be read, or where several clusters name it.
-// `lists` may answer from lists (CachedLists); no answer is older than the call.
+// `profiles`: in whose words that may be. `lists` may answer from lists (CachedLists); no answer is
+// older than the call.
 struct NamedCluster {
   std::string name;
   std::string source;  // where the name comes from, for people
 };
 Result<NamedCluster, DriverOutcome> NameOfItsCluster(const DriverTools& tools,
                                                      const DriverTools& lists, const OwnerName& app,
-                                                     const std::string& ns,
-                                                     const std::string& cluster_label);
+                                                     const std::vector<SharedProfile>& profiles,
+                                                     const std::string& ns);
 
 struct DriverRun {
   ClusterId cluster;

@@ -65,8 +65,8 @@ CaseStep Engine::Next(const WatcherId& me, const Snapshot& look, const Decision&
 }
 
 std::optional<WatcherId> Engine::deleted_by() const {
-  const bool is_of_it = seen_ && view_.on_marks != OnMarks::kAnotherCluster;
-  if (!is_of_it || seen_->phase != Phase::kDeleting) return std::nullopt;
+  const bool is_theirs = view_.on_marks == OnMarks::kWait;
+  if (!seen_ || !is_theirs || seen_->phase != Phase::kDeleting) return std::nullopt;
   return seen_->by;
 }
 
@@ -87,7 +87,7 @@ OnMarks Engine::SeeMarksOf(const WatcherId& me, const Snapshot& look, const std:
                        IsGone(tools_.client, marks.condemned_by, look.cluster->ns, stop);
   const OnMarks next = NextOnMarks(view, is_gone);
   if (next == OnMarks::kAnotherCluster) {
-    warn_once_("the deletion of cluster " + *look.root->meta.Label(look.cluster->label) +
+    warn_once_("the deletion of cluster " + *look.root->meta.Label(look.cluster->label()) +
                " is not this watcher's: its cluster is " + look.cluster->name);
   } else if (marks.phase == Phase::kDeleting && marks.condemned_by != me) {
     warn_once_("the cluster is being deleted by " + marks.condemned_by.ToText());

@@ -114,7 +114,9 @@ Engine::Outcome WatchLoop::ActOnRoot(const Snapshot& look, const Decision& decis
   // Nothing else was written: that would need the resourceVersion of another look.
   const bool is_as_read =
       outcome == Engine::Outcome::kKept || outcome == Engine::Outcome::kConfirms;
-  if (is_as_read && !tools_.settings->dry_run) RecordOwner(look, decision);
+  // Marks of a deletion have a record of their own.
+  const bool is_watching = look.marks.phase == Phase::kWatching;
+  if (is_as_read && is_watching && !tools_.settings->dry_run) RecordOwner(look, decision);
   return outcome;
 }
 

@@ -38,8 +38,9 @@ void FindAmbiguities(Snapshot& look, const Surroundings& around) {
   const KubeObject& root = *look.root;
   const ClusterId& cluster = *look.cluster;
   auto& ambiguities = look.facts.ambiguities;
-  if (auto label = root.meta.Label(cluster.label); label && *label != cluster.name) {
-    ambiguities.push_back(root.Describe() + " is labelled as of the cluster \"" + *label + "\"");
+  if (cluster.IsAnothers(root.meta)) {
+    ambiguities.push_back(root.Describe() + " is labelled as of the cluster \"" +
+                          *root.meta.Label(cluster.label()) + "\"");
   }
   if (const OwnerReference* controller = root.meta.Controller()) {
     ambiguities.push_back(root.Describe() + " has a controller that is not of the cluster, " +

@@ -60,7 +60,7 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
     if (!nowhere && !Keeps(look, next, cluster, gone_before, patience)) return;
     ambiguities.push_back("a rollout is under way to something else: " + what + " " + next.how);
   };
-  if (around.pods_to_come) {
+  if (around.pods_to_come && around.pods_to_come->are_rolled_out) {
     compare("the pod template of " + look.root->Describe(), around.pods_to_come->orders,
             AgeOfPod(look, around) == PodAge::kOlder);
   }

@@ -28,7 +28,7 @@ std::string ControllerUid(const ObjectMeta& meta) {
 // Whether an object is the one with this UID, or has it above itself as far as is listed.
 class Chains {
  public:
-  explicit Chains(const KubeObjects& objects) {
+  Chains(const KubeObjects& objects, const ClusterId& cluster) : cluster_(cluster) {
     for (const KubeObject& object : objects) by_uid_.emplace(object.meta.uid, &object);
   }
   // An object that is made from a master's pod template is one too.
@@ -41,10 +41,10 @@ class Chains {
     const KubeObject* current = &object;
     for (int i = 0; i < kLongestOwnerChain; ++i) {
       if (current->meta.uid == uid) return true;
-      const OwnerReference* controller = current->meta.Controller();
-      if (controller == nullptr) return false;
-      if (controller->uid == uid) return true;
-      const auto above = by_uid_.find(controller->uid);
+      const OwnerReference* owner = cluster_.Above(current->meta);
+      if (owner == nullptr) return false;
+      if (owner->uid == uid) return true;
+      const auto above = by_uid_.find(owner->uid);
       if (above == by_uid_.end()) return false;
       current = above->second;
     }
@@ -52,6 +52,7 @@ class Chains {
   }
 
  private:
+  const ClusterId& cluster_;
   std::map<std::string, const KubeObject*, std::less<>> by_uid_;
 };
 
@@ -151,7 +152,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
-    settings_at_start_ = annotations;
+    settings_at_start_ = settings_taken_ = annotations;
   }
   pod_uid_ = meta->uid;
   auto& errors = snapshot.facts.setting_errors;
@@ -162,20 +163,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   }
   ReadSteps(*meta, snapshot.pod_says.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
-  const Settings& settings = *settings_;
-  const std::string name = settings.cluster.empty()
-                               ? meta->Label(settings.cluster_label).value_or("")
-                               : settings.cluster;
-  if (name.empty()) {
-    errors.push_back("the pod " + meta->name + " has no label " + settings.cluster_label +
-                     ": label it, or give --cluster");
-  } else {
-    snapshot.cluster = ClusterId{settings.ns, settings.cluster_label, name};
-    if (!snapshot.cluster->Owns(*meta) && meta->Controller() != nullptr) {
-      errors.push_back("the pod " + meta->name + " isn't labelled " + settings.cluster_label + "=" +
-                       name + ": label its template, for by that the root's other pods are found");
-    }
-  }
+  TakeCluster(snapshot, *meta);
   snapshot.pod_says.mounted = MountedBy(pod);
   snapshot.pod_says.orders = ReadWatcherOrders(pod);
   snapshot.pod_says.watcher = WaitsForItsWatcher(pod) ? WatcherInPod::kBlocksIt
@@ -184,11 +172,35 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
+// Which cluster it is, in which framework's words.
+void SurroundingsReader::TakeCluster(Snapshot& snapshot, const ObjectMeta& pod) {
+  const Settings& settings = *settings_;
+  auto& errors = snapshot.facts.setting_errors;
+  auto profile = settings.words ? settings.words : settings.profiles->OfMaster(pod);
+  if (!profile) {
+    errors.push_back(profile.error().message);
+    return;
+  }
+  const std::string& label = (*profile)->cluster_label;
+  const std::string name =
+      settings.cluster.empty() ? pod.Label(label).value_or("") : settings.cluster;
+  if (name.empty()) {
+    errors.push_back("the pod " + pod.name + " has no label " + label +
+                     ": label it, or give --cluster");
+    return;
+  }
+  snapshot.cluster = ClusterId{settings.ns, *profile, name};
+  if (!snapshot.cluster->Owns(pod) && pod.Controller() != nullptr) {
+    errors.push_back("the pod " + pod.name + " isn't labelled " + snapshot.cluster->Selector() +
+                     ": label its template, for by that the root's other pods are found");
+  }
+}
+
 // Outside of a pod the look starts from the cluster's own master.
 void SurroundingsReader::FindMaster(Surroundings& around, Snapshot& snapshot,
                                     const Patience& patience) {
   const Settings& settings = *settings_;
-  const ClusterId cluster{settings.ns, settings.cluster_label, settings.cluster};
+  const ClusterId cluster{settings.ns, settings.Words(), settings.cluster};
   List(around, cluster, snapshot, patience);
   if (!around.makers) return;
   // A kind that may not be listed may be the master's.
@@ -216,8 +228,9 @@ void SurroundingsReader::FindRoot(const ClusterListing& makers, Snapshot& snapsh
   }
   if (master == nullptr) {
     const std::string why = "the cluster " + snapshot.cluster->name +
-                            " has no master: nothing of it is labelled oshinko-type=master, asks "
-                            "for a watcher or has one, nor makes pods that do";
+                            " has no master: nothing of it is labelled " +
+                            snapshot.cluster->profile->master.ToText() +
+                            ", asks for a watcher or has one, nor makes pods that do";
     return NoteProblem(snapshot, {ApiFailure::kUnexpected, why, {}});
   }
   auto root = probe_.RootOf(*master, *snapshot.cluster, makers.objects, patience);
@@ -245,6 +258,17 @@ void SurroundingsReader::FindPodThatSpeaks(const Surroundings& around, Snapshot&
   }
 }
 
+// Finds the root of our pod: the custom resource that is called like the cluster goes before what
+// ownerReferences say, which KubeRay doesn't write on a pod that it takes over.
+Result<KubeObject, ApiError> SurroundingsReader::WalkToRoot(const Snapshot& snapshot,
+                                                            const Patience& patience,
+                                                            JsonDocument& whole) {
+  auto resource = probe_.ResourceOf(*snapshot.cluster, patience, &whole);
+  if (!resource) return Unexpected{std::move(resource).error()};
+  if (!*resource) return probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
+  return probe_.RootOf(**std::move(resource), *snapshot.cluster, {}, patience, &whole);
+}
+
 void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
                                   const Patience& patience) {
   if (!snapshot.cluster || (!snapshot.pod && !root_)) return;
@@ -258,7 +282,7 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
     const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
     if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
       root = known.object();
-      TakeTemplate(around, snapshot, root->type, known.whole());
+      TakeTemplate(around, snapshot, *root, known.whole());
     } else {
       snapshot.root_changed = true;
       root_.reset();
@@ -267,21 +291,45 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
   if (!root) {
     if (!snapshot.pod) return;
     JsonDocument whole;
-    auto walked = probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
+    auto walked = WalkToRoot(snapshot, patience, whole);
     if (!walked) return NoteProblem(snapshot, walked.error());
     root = *std::move(walked);
-    TakeTemplate(around, snapshot, root->type, whole.root());
+    TakeTemplate(around, snapshot, *root, whole.root());
   }
   root_ = root;
   TakeRoot(snapshot, *std::move(root));
+  TakeSettings(around, snapshot);
+}
+
+// A framework's custom resource has settings too, which go before those of the pods that its
+// operator makes: people can change them there. The owner is compared instead (rule 2).
+void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
+  if (!snapshot.cluster->IsResource(*snapshot.root)) return;
+  TextMap settings = settings_at_start_;
+  if (!snapshot.pod && around.pods_to_come) settings = around.pods_to_come->settings;
+  TextMap of_root;
+  for (const auto& [key, value] : snapshot.root->meta.annotations()) {
+    if (!key.starts_with(annotation::kPrefix)) continue;
+    of_root.emplace(key, value);
+    if (key != annotation::kOwner) settings[key] = value;
+  }
+  for (std::string& error : settings_.ErrorsIn(of_root)) {
+    snapshot.facts.setting_errors.push_back(snapshot.root->Describe() + ": " + error);
+  }
+  if (settings == settings_taken_) return;
+  settings_.TakeAnnotations(settings);
+  settings_taken_ = std::move(settings);
 }
 
 // Where no pod speaks the template does: none can be made, or its root is scaled to 0.
 void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
-                                      const ResourceType& type, JsonValue root) {
-  const JsonValue pods = PodTemplateOf(type, root);
+                                      const KubeObject& object, JsonValue root) {
+  const Profile& profile = *snapshot.cluster->profile;
+  const bool is_resource = snapshot.cluster->IsResource(object);
+  const JsonDocument of_resource = is_resource ? profile.MasterTemplate(root) : JsonDocument();
+  const JsonValue pods = is_resource ? of_resource.root() : PodTemplateOf(object.type, root);
   if (!pods.IsObject()) return;
-  PodsToCome to_come{ReadWatcherOrders(pods), {}, {}, PodTemplateText(pods)};
+  PodsToCome to_come{ReadWatcherOrders(pods), {}, {}, PodTemplateText(pods), true};
   pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
     if (auto text = value.AsString()) to_come.annotations.emplace(key, *text);
   });
@@ -295,6 +343,7 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
       snapshot.facts.setting_errors.push_back(std::move(error));
     }
   }
+  to_come.are_rolled_out = !is_resource || profile.RollsOut(root);
   around.pods_to_come = std::move(to_come);
 }
 
@@ -313,7 +362,8 @@ void SurroundingsReader::List(Surroundings& around, const ClusterId& cluster, Sn
                               const Patience& patience) {
   const auto types = MakerTypes(patience);
   if (!types) return NoteProblem(snapshot, types.error());
-  around.makers = probe_.ListMakers(*types, cluster, patience);
+  const KubeObject* resource = root_ && cluster.IsResource(*root_) ? &*root_ : nullptr;
+  around.makers = probe_.ListMakers(*types, cluster, resource, patience);
   for (const ApiError& error : around.makers->failed) NoteProblem(snapshot, error);
 }
 
@@ -332,7 +382,7 @@ void SurroundingsReader::ReadMakers(Surroundings& around, Snapshot& snapshot,
 void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snapshot& snapshot,
                               const Patience& patience) {
   const ClusterListing& makers = *around.makers;
-  const Chains chains(makers.objects);
+  const Chains chains(makers.objects, *snapshot.cluster);
   around.sorted_for = root.meta.uid;
   around.root_pods.clear();
   around.master_pods.clear();
@@ -346,6 +396,11 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
     bool is_roots = chains.IsBelow(object, root.meta.uid);
     if (is_master && !is_roots && !(is_pod && object.meta.deleting)) {
       auto top = probe_.RootOf(object, *snapshot.cluster, makers.objects, patience);
+      // It belongs to an earlier custom resource of this name.
+      if (!top && top.error().failure == ApiFailure::kNotFound &&
+          snapshot.cluster->IsResource(root)) {
+        top = object;
+      }
       if (!top) {
         NoteProblem(snapshot, top.error());
         continue;

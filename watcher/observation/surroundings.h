@@ -17,8 +17,9 @@ namespace cluster_watcher {
 struct PodsToCome {
   WatcherOrders orders;
   TextMap annotations;
-  TextMap settings;  // annotations, and the settings that its watcher has otherwise
-  std::string text;  // PodTemplateText
+  TextMap settings;            // annotations, and the settings that its watcher has otherwise
+  std::string text;            // PodTemplateText
+  bool are_rolled_out = true;  // where they differ from those that there are
 };
 
 // The parts of a look that a snapshot doesn't show.
@@ -72,9 +73,13 @@ class SurroundingsReader {
   void FindMaster(Surroundings& around, Snapshot& snapshot, const Patience& patience);
   void FindRoot(const ClusterListing& makers, Snapshot& snapshot, const Patience& patience);
   void FindPodThatSpeaks(const Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  void TakeCluster(Snapshot& snapshot, const ObjectMeta& pod);
+  Result<KubeObject, ApiError> WalkToRoot(const Snapshot& snapshot, const Patience& patience,
+                                          JsonDocument& whole);
   void ReadRoot(Surroundings& around, Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
-  void TakeTemplate(Surroundings& around, Snapshot& snapshot, const ResourceType& type,
+  void TakeSettings(const Surroundings& around, Snapshot& snapshot);
+  void TakeTemplate(Surroundings& around, Snapshot& snapshot, const KubeObject& object,
                     JsonValue root);
 
   KubeClient& client_;
@@ -86,6 +91,7 @@ class SurroundingsReader {
   // Kept from one look to the next.
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
+  TextMap settings_taken_;     // the annotations in force: those, and the custom resource's
   std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;
   std::optional<ObjectMeta> pod_;  // nullopt: the last look didn't read it

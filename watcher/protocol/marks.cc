@@ -191,15 +191,16 @@ std::string StepsMark(const std::set<std::string>& done) {
 
 // The name alone is that of a cluster of the default label: a sweep's own may be another.
 AnnotationChanges CollectMarks(WallTime after, const ClusterId& cluster) {
-  const bool is_default = cluster.label == kDefaultClusterLabel;
-  return {{annotation::kCollectAfter, FormatTime(after)},
-          {annotation::kCollectOf, is_default ? cluster.name : cluster.Selector()}};
+  const bool is_default = cluster.label() == kDefaultClusterLabel;
+  return {
+      {annotation::kCollectAfter, FormatTime(after)},
+      {annotation::kCollectOf, is_default ? cluster.name : cluster.label() + "=" + cluster.name}};
 }
 
 std::string CollectedOf(const ObjectMeta& claim) {
   const std::string of = claim.Annotation(annotation::kCollectOf).value_or("");
   const bool is_name = !of.empty() && of.find('=') == std::string::npos;
-  return is_name ? ClusterId{"", kDefaultClusterLabel, of}.Selector() : of;
+  return is_name ? std::string(kDefaultClusterLabel) + "=" + of : of;
 }
 
 AnnotationChanges WithoutCollectMarks() {

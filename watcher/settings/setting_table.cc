@@ -193,10 +193,17 @@ std::vector<Setting> ClusterSettings() {
                 "letter or digit at both ends"),
        ""},
       {{"cluster-label", "KEY", kDefaultClusterLabel,
-        "the label that tells what is of which cluster"},
+        "the label that tells what is of which cluster, in Oshinko's words; a profile's label "
+        "means "
+        "the profile"},
        TextThat(IsLabelKey, &Settings::cluster_label,
                 " is not a label's key: write [PREFIX/]NAME, for example oshinko-cluster or "
                 "example.com/cluster"),
+       ""},
+      {{"profile", "NAME", "",
+        "the framework's words (oshinko, ray, dask, flink, spark-connect, spark-cluster, "
+        "spark-chart); without it those that the pod's labels fit"},
+       TextThat(IsDnsLabel, &Settings::profile, " is not a profile's name: write it as in ray"),
        ""},
       {{"namespace", "NAMESPACE", "",
         "the pod's namespace; without it $POD_NAMESPACE, else the kubeconfig context's, else the "

@@ -1,6 +1,8 @@
 #include "watcher/settings/settings.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,8 @@
 
 namespace cluster_watcher {
 namespace {
+
+constexpr const char* kProfilesVariable = "CLUSTER_WATCHER_PROFILES";
 
 std::string EnvironmentName(const std::string& setting) {
   std::string name = "CLUSTER_WATCHER_" + setting;
@@ -99,25 +103,70 @@ bool SameKind(const KindName& one, const KindName& other) {
   return one.kind == other.kind && groups_agree;
 }
 
+SettingSource SourceOf(const ResolvedSettings& resolved, std::string_view name) {
+  const auto found = std::find_if(resolved.values.begin(), resolved.values.end(),
+                                  [name](const SettingValue& value) { return value.name == name; });
+  return found->source;
+}
+
 void CheckOwnerKind(ResolvedSettings& resolved) {
   const Settings& settings = resolved.settings;
   if (!settings.owner || settings.owner->IsBare() || settings.owner_kind.empty()) return;
   const KindName written{settings.owner->kind, settings.owner->group};
   if (SameKind(written, SplitKindName(settings.owner_kind))) return;
 
-  const auto source_of = [&resolved](std::string_view name) {
-    const auto found =
-        std::find_if(resolved.values.begin(), resolved.values.end(),
-                     [name](const SettingValue& value) { return value.name == name; });
-    return found->source;
-  };
-  const SettingSource owner = source_of("owner");
-  const SettingSource kind = source_of("owner-kind");
+  const SettingSource owner = SourceOf(resolved, "owner");
+  const SettingSource kind = SourceOf(resolved, "owner-kind");
   const bool annotated = owner == SettingSource::kAnnotation || kind == SettingSource::kAnnotation;
   (annotated ? resolved.annotation_errors : resolved.errors)
       .push_back(Label("owner-kind", kind) + ": " + Quoted(settings.owner_kind) + " contradicts " +
                  Label("owner", owner) + " " + Quoted(settings.owner->ToText()) +
                  ": leave it out, it is for an owner without a kind");
+}
+
+// The rows that the installation adds, "" if none. They don't change while the program runs.
+Result<std::shared_ptr<const ProfileTable>> TableWith(const std::string& rows) {
+  static std::map<std::string, std::shared_ptr<const ProfileTable>> tables;
+  auto& table = tables[rows];
+  if (table) return table;
+  auto read =
+      rows.empty() ? Result<ProfileTable>(ProfileTable::BuiltIn()) : ProfileTable::With(rows);
+  if (!read) return Unexpected{std::move(read).error()};
+  table = std::make_shared<ProfileTable>(*std::move(read));
+  return table;
+}
+
+// Finds the framework's words that are given: by the profile's name, or by its label.
+void FindWords(const Environment& environment, ResolvedSettings& resolved) {
+  Settings& settings = resolved.settings;
+  auto table = TableWith(environment(kProfilesVariable).value_or(""));
+  if (!table) {
+    resolved.errors.push_back(std::string(kProfilesVariable) + ": " + table.error().message);
+    table = TableWith("");
+  }
+  settings.profiles = *std::move(table);
+  const std::string& label = settings.cluster_label;
+  if (!label.empty()) settings.words = settings.profiles->OfLabel(label);
+  if (settings.profile.empty()) return;
+  const auto named = settings.profiles->Named(settings.profile);
+  std::string problem;
+  if (!named) {
+    std::string known;
+    for (const auto& row : settings.profiles->rows()) {
+      known += (known.empty() ? "" : ", ") + row->name;
+    }
+    problem = Quoted(settings.profile) + " is unknown: give one of " + known;
+  } else if (!label.empty() && named->cluster_label != label) {
+    problem = settings.profile + " has the cluster label " + named->cluster_label + ", not " +
+              label + ": leave out cluster-label";
+  }
+  if (problem.empty()) {
+    settings.words = named;
+    return;
+  }
+  const SettingSource source = SourceOf(resolved, "profile");
+  (source == SettingSource::kAnnotation ? resolved.annotation_errors : resolved.errors)
+      .push_back(Label("profile", source) + ": " + problem);
 }
 
 }  // namespace
@@ -182,6 +231,7 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
     resolved.values.push_back(std::move(value));
   }
   RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
+  FindWords(environment, resolved);
   CheckOwnerKind(resolved);
   CheckVolumes(resolved);
   return resolved;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,8 +29,12 @@ struct Settings {
   std::string owner_kind;       // the one kind that a bare name may mean; empty: any
   std::string owner_namespace;  // empty: the pod's
 
-  std::string cluster;  // empty: the value of the pod's cluster label
-  std::string cluster_label = kDefaultClusterLabel;
+  std::string cluster;        // empty: the value of the pod's cluster label
+  std::string cluster_label;  // empty: the profile's
+  std::string profile;        // empty: the one that the pod's labels fit
+  std::shared_ptr<const ProfileTable> profiles = BuiltInProfiles();  // never null
+  // The profile that is given by these, or that a command has found; null: neither.
+  SharedProfile words;
   std::string ns;   // --namespace; empty: the context's, else the service account's
   std::string pod;  // --pod
 
@@ -58,6 +63,8 @@ struct Settings {
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 
+  // The profile of a cluster of which no pod tells.
+  SharedProfile Words() const { return words ? words : profiles->rows().front(); }
   // The namespace of the owner.
   const std::string& OwnerNamespace() const {
     return owner_namespace.empty() ? ns : owner_namespace;

@@ -38,7 +38,7 @@ class SettingsInForce {
     return [cluster, with = std::move(with_annotations)](const TextMap& annotations) {
       ResolvedSettings resolved = with(annotations);
       resolved.settings.ns = cluster.ns;
-      resolved.settings.cluster_label = cluster.label;
+      resolved.settings.words = cluster.profile;
       resolved.settings.cluster = cluster.name;
       resolved.settings.pod.clear();
       return resolved;

@@ -131,9 +131,11 @@ class Collector {
   // Empty: there is none, it is going, or that isn't known.
   std::string MasterOf(const std::string& cluster) const {
     const std::size_t equals = cluster.find('=');
-    const auto view = ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
-                                      {ns_, cluster.substr(0, equals), cluster.substr(equals + 1)},
-                                      sweep_.driver.Reads());
+    const auto view =
+        ReadClusterView(sweep_.driver.client, sweep_.driver.discovery,
+                        {ns_, sweep_.settings.profiles->OfLabel(cluster.substr(0, equals)),
+                         cluster.substr(equals + 1)},
+                        sweep_.driver.Reads());
     const bool is_used =
         view && view->root && !view->root->meta.deleting && view->marks.phase != Phase::kDeleting;
     return is_used ? view->root->Describe() : "";
@@ -232,6 +234,14 @@ class Collector {
         lists.push_back(ApiRequest::ListBySelector(type, ns_, label, true));
       }
     }
+    for (const std::string& label : labels_) {
+      const SharedProfile profile = sweep_.settings.profiles->OfLabel(label);
+      if (!profile->HasRoot()) continue;
+      const auto type =
+          sweep_.driver.discovery.ByPlural(profile->root.kind, profile->root.group, patience);
+      if (!type) return Unexpected{type.error()};
+      if (*type) lists.push_back(ApiRequest::ListMetadata(**type, ns_));
+    }
     const auto read = sweep_.driver.client.EachItemSideBySide(
         lists, kUrgentReadsSideBySide,
         [&](std::size_t which, JsonValue item) {
@@ -252,7 +262,8 @@ class Collector {
     // An object that is kept outlives its cluster, unless that may be its master.
     if (!meta || (IsKept(*meta) && !CanBeMaster(type))) return;
     for (const std::string& label : labels_) {
-      const auto name = meta->Label(label);
+      const bool stands_for_one = sweep_.settings.profiles->OfLabel(label)->IsRoot(type);
+      const auto name = stands_for_one ? std::optional(meta->name) : meta->Label(label);
       if (!name || name->empty()) continue;
       found.clusters.emplace(label + "=" + *name, KubeObject{type, *meta}.Describe());
     }

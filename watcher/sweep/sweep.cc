@@ -11,6 +11,7 @@
 #include "probes/watcher_container.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/deletion/member_listing.h"
+#include "watcher/driver/cluster_list.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/sweep/collected_claims.h"
 
@@ -21,7 +22,13 @@ constexpr Duration kLongestAskedWait = std::chrono::minutes(1);
 constexpr const char* kInjectedLabel = "cluster-watcher/injected";
 const std::string kTurnedOff = std::string(annotation::kInject) + "=false";
 
-using ClusterName = std::pair<std::string, std::string>;  // namespace and name
+struct ClusterName {
+  std::string ns;
+  std::string name;
+  std::size_t words;  // which of the request's
+
+  auto operator<=>(const ClusterName&) const = default;
+};
 
 class Sweeper {
  public:
@@ -36,8 +43,8 @@ class Sweeper {
       if (driver_.stop.stop_requested()) break;
       if (watched_.contains(name)) {
         ++progress_.watched;
-      } else if (IsTurnedOff(name.first)) {
-        Settle({name.first, request_.label, name.second},
+      } else if (IsTurnedOff(name.ns)) {
+        Settle(IdOf(name),
                {Swept::What::kKept, "", "its namespace is labelled " + kTurnedOff, false});
       } else {
         Glance(name);
@@ -51,11 +58,15 @@ class Sweeper {
   }
 
  private:
+  ClusterId IdOf(const ClusterName& name) const {
+    return {name.ns, request_.words[name.words].profile, name.name};
+  }
+
   // A namespace that can't be read is judged like any other: the account may have no right to it.
   bool IsTurnedOff(const std::string& ns) const {
-    const auto answer = request_.glance.client.Do(
-        ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns),
-        request_.glance.Reads());
+    const DriverTools& glance = request_.words.front().glance;
+    const auto answer = glance.client.Do(
+        ApiRequest::GetMetadata(*FindBuiltInByName("namespaces", ""), "", ns), glance.Reads());
     if (!answer) return false;
     const auto meta = ReadObjectMeta(answer->document.root());
     if (!meta) return false;
@@ -63,8 +74,9 @@ class Sweeper {
   }
 
   void CollectClaims() {
-    const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
-    const ClaimSweep claims{driver_, **settings, request_.ns, request_.label};
+    const SharedProfile& profile = request_.words.front().profile;
+    const auto settings = SettingsOf(sweep_.settings, {request_.ns, profile, ""});
+    const ClaimSweep claims{driver_, **settings, request_.ns, profile->cluster_label};
     CollectDueClaims(claims, [this](const std::string& ns, const std::string& claim, Swept swept) {
       if (swept.what == Swept::What::kFailed) ++progress_.failed;
       if (swept.what == Swept::What::kDeleted || swept.what == Swept::What::kWouldDelete) {
@@ -75,51 +87,71 @@ class Sweeper {
     });
   }
 
-  // Lists what carries the cluster label, of all kinds of members but claims, which stay behind.
+  // The first words are those that are asked for, or Oshinko's: of them whatever is left is found.
   Result<Done, ApiError> FindClusters() {
+    if (auto found = FindMembers(0); !found) return found;
+    for (std::size_t words = 0; words < request_.words.size(); ++words) {
+      const SharedProfile& profile = request_.words[words].profile;
+      if (words == 0 && !profile->HasRoot()) continue;
+      const auto names = FindClusterNames(driver_, profile, request_.ns);
+      if (!names) return Unexpected{names.error()};
+      for (const auto& [ns, name] : *names) found_.insert({ns, name, words});
+    }
+    return Done{};
+  }
+
+  // Lists what carries the cluster label, of all kinds of members but claims, which stay behind.
+  Result<Done, ApiError> FindMembers(std::size_t words) {
+    const SharedProfile& profile = request_.words[words].profile;
+    const std::string& label = profile->cluster_label;
     const Patience patience = driver_.Reads();
-    const auto settings = SettingsOf(sweep_.settings, {request_.ns, request_.label, ""});
+    const auto settings = SettingsOf(sweep_.settings, {request_.ns, profile, ""});
     const MemberKinds kinds = FindMemberKinds(**settings, driver_.discovery, patience);
     for (const ResourceType& type : kinds.types) {
       if (type.kind == "PersistentVolumeClaim") continue;
       const auto read = driver_.client.EachItem(
-          ApiRequest::ListBySelector(type, request_.ns, request_.label, true),
-          [&](JsonValue item) { Note(item); }, patience);
+          ApiRequest::ListBySelector(type, request_.ns, label, true),
+          [&](JsonValue item) {
+            const auto meta = ReadObjectMeta(item);
+            const auto name = meta ? meta->Label(label) : std::nullopt;
+            if (!name || name->empty() || !profile->members.Holds(*meta)) return;
+            found_.insert({meta->ns(), *name, words});
+          },
+          patience);
       // The workloads are needed. What else can't be listed is a deletion's own to judge.
       if (!read && (IsWorkload(type) || type.kind == "Service")) return Unexpected{read.error()};
     }
     return Done{};
   }
 
-  void Note(JsonValue item) {
-    const auto meta = ReadObjectMeta(item);
-    const auto name = meta ? meta->Label(request_.label) : std::nullopt;
-    if (!name || name->empty()) return;
-    found_.emplace(meta->ns(), *name);
-  }
-
   // The clusters in whose master pods a watcher runs.
   Result<Done, ApiError> FindWatched() {
     const ResourceType& pods = *FindBuiltInByName("pods", "");
-    for (const std::string& which :
-         {std::string(kTypeLabel) + "=" + kMasterType, std::string(kInjectedLabel) + "=true"}) {
-      const auto read = driver_.client.EachItem(
-          ApiRequest::ListBySelector(pods, request_.ns, request_.label + "," + which, false),
-          [&](JsonValue pod) {
-            const auto meta = ReadObjectMeta(pod);
-            if (!meta || !IsWatched(pod)) return;
-            watched_.emplace(meta->ns(), meta->Label(request_.label).value_or(""));
-          },
-          driver_.Reads());
-      if (!read) return Unexpected{read.error()};
+    std::set<std::size_t> needed;
+    for (const ClusterName& name : found_) needed.insert(name.words);
+    for (const std::size_t words : needed) {
+      const Profile& profile = *request_.words[words].profile;
+      for (const std::string& which :
+           {profile.master.ToText(), std::string(kInjectedLabel) + "=true"}) {
+        const auto read = driver_.client.EachItem(
+            ApiRequest::ListBySelector(pods, request_.ns, profile.cluster_label + "," + which,
+                                       false),
+            [&](JsonValue pod) {
+              const auto meta = ReadObjectMeta(pod);
+              if (!meta || !IsWatched(pod)) return;
+              watched_.insert({meta->ns(), meta->Label(profile.cluster_label).value_or(""), words});
+            },
+            driver_.Reads());
+        if (!read) return Unexpected{read.error()};
+      }
     }
     return Done{};
   }
 
   // Tells what is to be looked at for sure.
   void Glance(const ClusterName& name) {
-    const ClusterId cluster{name.first, request_.label, name.second};
-    const DriverTools& glance = request_.glance;
+    const ClusterId cluster = IdOf(name);
+    const DriverTools& glance = request_.words[name.words].glance;
     const auto view = ReadClusterView(glance.client, glance.discovery, cluster, glance.Reads());
     if (!view) {
       return Settle(cluster,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "watcher/driver/driver_tools.h"
 #include "watcher/sweep/swept_cluster.h"
@@ -14,7 +15,7 @@
 namespace cluster_watcher {
 
 struct SweepProgress {
-  std::size_t clusters = 0;                 // that carry the cluster label
+  std::size_t clusters = 0;                 // that there are
   std::size_t watched = 0;                  // that are left to their own watcher
   std::size_t settled = 0;                  // of the others
   std::size_t deleted = 0;                  // of them; in a dry run, that would be
@@ -24,11 +25,15 @@ struct SweepProgress {
 };
 
 struct SweepRequest {
-  std::string ns;     // empty: all namespaces
-  std::string label;  // of clusters: "oshinko-cluster"
+  std::string ns;  // empty: all namespaces
   WatcherId me;
-  // How a first glance at all clusters reads: from lists, which are read once (CachedLists).
-  const DriverTools& glance;
+  // In whose words there may be clusters. How a first glance at them reads: from lists, which are
+  // read once (CachedLists).
+  struct Words {
+    SharedProfile profile;
+    const DriverTools& glance;
+  };
+  std::vector<Words> words;
 };
 
 struct SweepListener {

@@ -17,7 +17,7 @@ constexpr char kLabelled[] = R"("labels":{"oshinko-cluster":"bob"})";
 constexpr char kUses[] = R"("labels":{"uses-oshinko-cluster":"bob"})";
 constexpr char kOneReplica[] = R"("spec":{"replicas":1})";
 
-const ClusterId kCluster{"lab", "oshinko-cluster", "bob"};
+const ClusterId kCluster{"lab", DefaultProfile(), "bob"};
 
 KubeObject Object(const char* type, const std::string& name, const std::string& metadata = "") {
   const auto document = JsonDocument::Parse(ObjectText(TypeOf(type), "lab", name, name, metadata));

@@ -12,7 +12,7 @@ namespace {
 bool Says(const char* kind, const std::string& json) {
   const auto object = JsonDocument::Parse(json);
   EXPECT_TRUE(object) << json;
-  return object && IsMaster(TypeOf(kind), object->root());
+  return object && IsMaster(TypeOf(kind), object->root(), *DefaultProfile());
 }
 
 constexpr const char* kLabelled = R"({"metadata":{"labels":{"oshinko-type":"master"}}})";
@@ -56,7 +56,7 @@ TEST(Masters, MetadataTellsOfThemButForTheirTemplate) {
     ObjectMeta meta;
     meta.common.Edit().labels = std::move(labels);
     meta.common.Edit().annotations = std::move(annotations);
-    return IsMaster(TypeOf(kind), meta);
+    return IsMaster(TypeOf(kind), meta, *DefaultProfile());
   };
   EXPECT_TRUE(says("deployment", {{"oshinko-type", "master"}}, {}));
   EXPECT_FALSE(says("service", {{"oshinko-type", "master"}}, {}));

@@ -64,7 +64,7 @@ class DriverLab : public testing::Test, protected Lab {
     return view ? *std::move(view) : ClusterView{};
   }
 
-  const ClusterId cluster_{"lab", "oshinko-cluster", "spark"};
+  const ClusterId cluster_{"lab", DefaultProfile(), "spark"};
   const DriverTools tools_{client_, discovery_, clock_, {}};
 };
 

@@ -52,7 +52,7 @@ class ToolsLab : public testing::Test, protected Lab {
     return log_text_.str().find(text) != std::string::npos;
   }
 
-  const ClusterId cluster_{"lab", "oshinko-cluster", "spark"};
+  const ClusterId cluster_{"lab", DefaultProfile(), "spark"};
   std::ostringstream log_text_;
   Log log_{LogLevel::kDebug, LogFormat::kText,
            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};

@@ -25,7 +25,7 @@ ResolvedSettings Settled() {
 // A snapshot of a cluster whose owner was found.
 Snapshot Look(Observation observation, std::int64_t replicas = 1) {
   Snapshot snapshot;
-  snapshot.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
+  snapshot.cluster = ClusterId{"lab", DefaultProfile(), "bob"};
   snapshot.owner_name = OwnerName{"deployment", "", "bob"};
   snapshot.facts.given_owner = snapshot.owner_name;
   snapshot.facts.root_read = true;
@@ -44,7 +44,7 @@ Snapshot Look(Observation observation, std::int64_t replicas = 1) {
 
 Snapshot Shared() {
   Snapshot snapshot;
-  snapshot.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
+  snapshot.cluster = ClusterId{"lab", DefaultProfile(), "bob"};
   snapshot.facts.root_read = true;
   return snapshot;
 }

@@ -18,7 +18,7 @@ const WatcherId kOther{"spark-m-2", "uid-2"};
 
 Snapshot LookAt(Phase phase, const WatcherId& by) {
   Snapshot look;
-  look.cluster = ClusterId{"lab", "oshinko-cluster", "spark"};
+  look.cluster = ClusterId{"lab", DefaultProfile(), "spark"};
   look.root = KubeObject{*FindBuiltInByName("deployments", "apps"), {}};
   look.root->meta.uid = "root";
   look.marks.phase = phase;
@@ -90,11 +90,19 @@ TEST(NextStep, OnTheMarksOfOthers) {
 }
 
 TEST(NextStep, ADeletionOfAnotherClusterIsNobodysHere) {
-  Snapshot look = LookAt(Phase::kDeleting, kMe);
+  Snapshot look = LookAt(Phase::kDeleting, kOther);
   look.root->meta.common.Edit().labels["oshinko-cluster"] = "other";
   const std::optional<MarksSeen> seen;
   const MarksView view{look, kMe, seen, {}, kNow, minutes(10)};
   EXPECT_EQ(NextOnMarks(view, true), OnMarks::kAnotherCluster);
+}
+
+// A restarted watcher calls its own off, aloud: the rules keep what is labelled so.
+TEST(NextStep, OnesOwnDeletionOfWhatHasBecomeAnothersIsResumed) {
+  Snapshot look = LookAt(Phase::kDeleting, kMe);
+  look.root->meta.common.Edit().labels["oshinko-cluster"] = "other";
+  const std::optional<MarksSeen> seen;
+  EXPECT_EQ(NextOnMarks({look, kMe, seen, {}, kNow, minutes(10)}, false), OnMarks::kResume);
 }
 
 TEST(NextStep, MarksAreSeenSinceTheyAreAsTheyAre) {

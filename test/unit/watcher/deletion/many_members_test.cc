@@ -61,7 +61,7 @@ std::vector<std::string> Pods() {
 }
 
 TEST(ManyMembers, TakeLittleMemory) {
-  const ClusterId cluster{"a-namespace-with-a-long-name", "oshinko-cluster", "bob"};
+  const ClusterId cluster{"a-namespace-with-a-long-name", DefaultProfile(), "bob"};
   const ResourceType& type = TypeOf("pods");
   FakeApi api;
   api.transport.otherwise = [answer = ListAnswer(type, Pods())](const HttpRequest&) {

@@ -290,7 +290,7 @@ TEST(PassPlan, WhatIsToGoLastAndIsHeldBackIsNamed) {
 }
 
 TEST(PassPlan, WhatEndsItByTheRoot) {
-  const ClusterId cluster{"lab", "oshinko-cluster", "spark"};
+  const ClusterId cluster{"lab", DefaultProfile(), "spark"};
   const WatcherId me{"m", "1"};
   ObjectMeta root;
   root.uid = "root";

@@ -161,7 +161,7 @@ TEST_F(ClaimTest, WhatIsNotThereIsNamed) {
   DriverOutcome outcome = ClaimBy("deployment/carol");
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_EQ(outcome.error, "there is no deployment.apps/carol in namespace lab");
-  outcome = Claim(tools_, {"lab", "oshinko-cluster", "none"}, *OwnerName::Parse("bob"), false);
+  outcome = Claim(tools_, {"lab", DefaultProfile(), "none"}, *OwnerName::Parse("bob"), false);
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_EQ(outcome.error, "no cluster none");
   Refuse("GET", "/deployments", 403);
@@ -465,9 +465,9 @@ TEST_F(ClaimTest, OfTwoClaimsOfOneOwnerOneWins) {
   kubernetes_.on_request = [&, done = false](const Request& request, const User&) mutable {
     if (done || request.method != "PATCH" || request.target != kDriver) return;
     done = true;
-    of_dask = Claim(tools_, {"lab", "oshinko-cluster", "dask"}, *OwnerName::Parse("deployment/bob"),
-                    false)
-                  .exit;
+    of_dask =
+        Claim(tools_, {"lab", DefaultProfile(), "dask"}, *OwnerName::Parse("deployment/bob"), false)
+            .exit;
   };
   const DriverOutcome of_spark = ClaimBy("deployment/bob");
   kubernetes_.on_request = nullptr;

@@ -8,7 +8,7 @@
 namespace cluster_watcher {
 namespace {
 
-const ClusterId kBob{"lab", "oshinko-cluster", "bob"};
+const ClusterId kBob{"lab", DefaultProfile(), "bob"};
 
 constexpr const char* kWorker = R"(
 apiVersion: apps/v1
@@ -43,8 +43,10 @@ std::string Documents(const std::vector<std::string>& texts) {
   return all;
 }
 
-auto ReadObjects(const std::string& text) {
-  return ReadClusterFiles(std::vector<ManifestFile>{{"c.yaml", text}}, kBob);
+Result<std::vector<ClusterObject>, std::vector<std::string>> ReadObjects(const std::string& text) {
+  auto file = ReadClusterFiles(std::vector<ManifestFile>{{"c.yaml", text}}, kBob);
+  if (!file) return Unexpected{std::move(file).error()};
+  return std::move(file->objects);
 }
 
 // The error, or the objects' names.
@@ -86,7 +88,7 @@ TEST(ClusterFile, TheMasterIsFirstAndWhatMakesItCompleteIsLast) {
   const std::vector<ManifestFile> files = {{"w.yaml", kWorker}, {"m.yaml", kMaster}};
   const auto objects = ReadClusterFiles(files, kBob);
   ASSERT_TRUE(objects) << Joined(objects.error());
-  EXPECT_EQ(objects->front().Describe(), "Deployment bob-m");
+  EXPECT_EQ(objects->objects.front().Describe(), "Deployment bob-m");
 }
 
 // As long as the watcher finds them in pods.

@@ -52,7 +52,7 @@ const std::string kDemoRoot = kDeployments + "demo-m";
 const std::string kDemoWorker = kDeployments + "demo-w";
 const std::string kDemoService = kNs + "services/demo";
 const std::string kDemoClaim = kNs + "persistentvolumeclaims/demo-data";
-const ClusterId kDemo{"lab", "oshinko-cluster", "demo"};
+const ClusterId kDemo{"lab", DefaultProfile(), "demo"};
 
 // Shows each request before it is sent. After a kill none is sent any more.
 class WatchedTransport final : public Transport {
@@ -89,7 +89,7 @@ class World : public Lab {
       const auto objects =
           ReadClusterFiles(std::vector<ManifestFile>{{"c.yaml", world.file_}}, kDemo);
       EXPECT_TRUE(objects) << (objects ? "" : Joined(objects.error()));
-      if (objects) order.objects = *objects;
+      if (objects) order.objects = objects->objects;
       order.cluster = kDemo;
       if (!app.empty()) order.app = *OwnerName::Parse(app);
       order.ephemeral = ephemeral;

@@ -276,7 +276,7 @@ TEST_F(DeleteTest, WhoIsStartedAgainJudgesItsOwnAgain) {
 TEST_F(DeleteTest, NoClusterNoDeletion) {
   settings_.settings.cluster = "dask";
   const DeleteRequest request{
-      {"lab", "oshinko-cluster", "dask"}, AppStatus{*OwnerName::Parse("bob"), "completed"}, false};
+      {"lab", DefaultProfile(), "dask"}, AppStatus{*OwnerName::Parse("bob"), "completed"}, false};
   EXPECT_EQ(Run(request).error, "no cluster dask");
   const DriverOutcome asked = Run({request.cluster, std::nullopt, false});
   EXPECT_EQ(asked.exit, DriverExit::kFailed);

@@ -45,7 +45,7 @@ class DriverRunTest : public DriverLab {
  protected:
   // The name; or the error.
   std::string Name() {
-    const auto named = NameOfItsCluster(tools_, tools_, bob_, "lab", "oshinko-cluster");
+    const auto named = NameOfItsCluster(tools_, tools_, bob_, {DefaultProfile()}, "lab");
     return named ? named->name : named.error().error;
   }
   Result<ReadyCluster, DriverOutcome> Ready(const std::string& text = "", bool ephemeral = false) {
@@ -53,7 +53,7 @@ class DriverRunTest : public DriverLab {
     if (!text.empty()) {
       auto objects = ReadClusterFiles(std::vector<ManifestFile>{{"c.yaml", text}}, cluster_);
       EXPECT_TRUE(objects) << (objects ? "" : Joined(objects.error()));
-      run.objects = *std::move(objects);
+      run.objects = std::move(objects->objects);
     }
     return MakeReady(tools_, run);
   }

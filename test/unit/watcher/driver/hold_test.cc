@@ -37,7 +37,7 @@ class HoldTest : public DriverLab {
     return Said(TakeHoldOff(tools_, observer, target));
   }
   const HoldTarget spark_{cluster_};
-  const HoldTarget all_{{"lab", "oshinko-cluster", ""}};
+  const HoldTarget all_{{"lab", DefaultProfile(), ""}};
 };
 
 TEST_F(HoldTest, SaysUntilWhenAndWhatWouldHaveHappened) {
@@ -95,8 +95,7 @@ TEST_F(HoldTest, ANamespaceIsHeld) {
 }
 
 TEST_F(HoldTest, WhatIsNotThereIsNamed) {
-  EXPECT_EQ(HoldIt({{"lab", "oshinko-cluster", "none"}}),
-            "error: no cluster none in namespace lab");
+  EXPECT_EQ(HoldIt({{"lab", DefaultProfile(), "none"}}), "error: no cluster none in namespace lab");
   Delete(kRoot);
   kubernetes_.Settle();
   EXPECT_TRUE(HoldIt(spark_).starts_with("error: cluster spark has no master to hold it by"));

@@ -250,7 +250,7 @@ class PermissionReviewTest : public testing::Test {
 
   static Snapshot Look() {
     Snapshot look;
-    look.cluster = ClusterId{"lab", "oshinko-cluster", "bob"};
+    look.cluster = ClusterId{"lab", DefaultProfile(), "bob"};
     look.root = Root();
     look.owner_name = OwnerName{"deployment", "apps", "bob"};
     look.owner_ns = "lab";

@@ -250,8 +250,8 @@ TEST(Marks, OfStepsSurviveARoundTrip) {
 // A sweep may be for another label.
 TEST(Marks, OfAClaimThatIsCollectedSayWhichLabelItsClusterHas) {
   const std::pair<ClusterId, const char*> clusters[] = {
-      {{"lab", "oshinko-cluster", "bob"}, "bob"},
-      {{"lab", "team/cluster", "bob"}, "team/cluster=bob"}};
+      {{"lab", DefaultProfile(), "bob"}, "bob"},
+      {{"lab", ProfileTable::BuiltIn().OfLabel("team/cluster"), "bob"}, "team/cluster=bob"}};
   for (const auto& [cluster, written] : clusters) {
     const AnnotationChanges marks = CollectMarks(WallTime(), cluster);
     EXPECT_EQ(marks.at(annotation::kCollectOf), written);

@@ -18,7 +18,7 @@ class AnnouncerTest : public testing::Test, protected Lab {
  protected:
   AnnouncerTest() {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"drivers"}})");
-    snapshot_.cluster = ClusterId{"lab", "oshinko-cluster", "spark"};
+    snapshot_.cluster = ClusterId{"lab", DefaultProfile(), "spark"};
     snapshot_.root = Object("deployments", "spark-m", "lab");
     snapshot_.owner_ns = "lab";
     snapshot_.facts.owner.emplace();

@@ -48,7 +48,8 @@ void ExpectSource(const ResolvedSettings& resolved, const std::string& name,
 
 TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
   const auto defaults = Pairs(
-      "owner= owner-kind= owner-namespace= cluster= cluster-label=oshinko-cluster namespace= pod= "
+      "owner= owner-kind= owner-namespace= cluster= cluster-label=oshinko-cluster profile= "
+      "namespace= pod= "
       "poll-interval=5s confirmations=3 grace-period= scaled-to-zero-grace-period= "
       "startup-grace=5m surge-limit=10 surge-grace=10m completed-when= "
       "observe=poll "
@@ -86,7 +87,7 @@ TEST(Settings, DefaultsParseToThemselves) {
                   given.kubeconfig + given.context,
               "");
     EXPECT_TRUE(given.resources.empty());
-    EXPECT_EQ(given.cluster_label, defaults.cluster_label);
+    EXPECT_EQ(given.Words()->cluster_label, defaults.Words()->cluster_label);
     EXPECT_EQ(given.poll_interval, defaults.poll_interval);
     EXPECT_EQ(given.confirmations, defaults.confirmations);
     EXPECT_EQ(given.startup_grace, defaults.startup_grace);

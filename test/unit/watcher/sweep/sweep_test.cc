@@ -54,7 +54,7 @@ class SweepTest : public DriverLab {
     };
     const SweepTools tools{driver, settings, metrics_, log_, events, dial};
     const auto progress =
-        cluster_watcher::Sweep(tools, {ns, "oshinko-cluster", SomeCommand(), glance},
+        cluster_watcher::Sweep(tools, {ns, SomeCommand(), {{DefaultProfile(), glance}}},
                                {[this](const std::string& where, const std::string& what,
                                        const Swept& swept) { told_[where + "/" + what] = swept; },
                                 [](const SweepProgress&) {}});

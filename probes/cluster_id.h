@@ -1,0 +1,40 @@
+// Names a cluster, and tells what is of it.
+#pragma once
+
+#include <string>
+
+#include "probes/profile.h"
+
+namespace cluster_watcher {
+
+struct ClusterId {
+  std::string ns;
+  SharedProfile profile = DefaultProfile();  // never null
+  std::string name;                          // the value of the cluster label, never empty
+
+  const std::string& label() const { return profile->cluster_label; }
+  bool Owns(const ObjectMeta& meta) const {
+    return meta.Label(label()) == name && profile->members.Holds(meta);
+  }
+  // Whether its labels say that it is another cluster's.
+  bool IsAnothers(const ObjectMeta& meta) const {
+    const auto label = meta.Label(this->label());
+    return label && *label != name && profile->members.Holds(meta);
+  }
+  std::string Selector() const;  // of its objects, for lists: "oshinko-cluster=bob"
+
+  // Whether this is the custom resource that stands for the cluster. It needs no label.
+  bool IsResource(const KubeObject& object) const {
+    return profile->IsRoot(object.type) && object.meta.name == name;
+  }
+  bool IsResource(const OwnerReference& owner) const;  // the same by an object that it owns
+  // Returns what an object of the cluster is below: its controller, else the cluster's custom
+  // resource, of which Flink's operator makes an owner only; nullptr: nothing.
+  const OwnerReference* Above(const ObjectMeta& meta) const;
+
+  // Takes out the labels and annotations that say nothing about a cluster or its deletion, and the
+  // end of what is longer than any that does: thousands of objects may be held.
+  void DropWhatSaysNothing(ObjectMeta& meta) const;
+};
+
+}  // namespace cluster_watcher

@@ -1,0 +1,115 @@
+#include "probes/profile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "probes/kube/resource_type.h"
+
+namespace cluster_watcher {
+namespace {
+
+template <typename Label>
+bool HoldsFor(const LabelRule& rule, const Label& label) {
+  return std::all_of(rule.labels.begin(), rule.labels.end(), [&](const auto& wanted) {
+    const auto value = label(wanted.first);
+    const auto& values = wanted.second;
+    return value && std::find(values.begin(), values.end(), *value) != values.end();
+  });
+}
+
+void CopyMembers(JsonValue object, JsonWriter& writer, std::vector<std::string_view>& written) {
+  object.ForEachMember([&](std::string_view key, JsonValue value) {
+    if (std::find(written.begin(), written.end(), key) != written.end()) return;
+    written.push_back(key);
+    writer.Key(key).Value(value);
+  });
+}
+
+// Writes the maps under `key`, of which the first that has an entry has the last word.
+void WriteMerged(const std::vector<JsonValue>& metadata, std::string_view key, JsonWriter& writer) {
+  writer.Key(key).StartObject();
+  std::vector<std::string_view> written;
+  for (const JsonValue one : metadata) CopyMembers(one[key], writer, written);
+  writer.EndObject();
+}
+
+void WriteContainers(const std::vector<JsonValue>& specs, std::string_view key,
+                     JsonWriter& writer) {
+  writer.Key(key).StartArray();
+  for (const JsonValue spec : specs) {
+    for (const JsonValue container : spec[key].Elements()) writer.Value(container);
+  }
+  writer.EndArray();
+}
+
+}  // namespace
+
+bool LabelRule::Holds(const ObjectMeta& meta) const {
+  return HoldsFor(*this, [&](const std::string& key) { return meta.Label(key); });
+}
+
+bool LabelRule::Holds(JsonValue metadata) const {
+  return HoldsFor(*this,
+                  [&](const std::string& key) { return metadata["labels"][key].AsString(); });
+}
+
+std::string LabelRule::ToText() const {
+  std::string text;
+  for (const auto& [key, values] : labels) {
+    if (!text.empty()) text += ",";
+    if (values.size() == 1) {
+      text += key + "=" + values.front();
+      continue;
+    }
+    std::string any;
+    for (const std::string& value : values) any += (any.empty() ? "" : ",") + value;
+    text += key + " in (" + any + ")";
+  }
+  return text;
+}
+
+bool ProfileUses::HasEnded(JsonValue object) const {
+  const auto now = state.Find(object);
+  return now && *now && std::find(ended.begin(), ended.end(), **now) != ended.end();
+}
+
+bool Profile::IsRoot(const ResourceType& type) const {
+  return HasRoot() && type.group == root.group && type.plural == root.kind;
+}
+
+bool Profile::IsTheirs(const ResourceType& type) const {
+  return std::find(theirs.begin(), theirs.end(), type.kind + "." + type.group) != theirs.end();
+}
+
+bool Profile::RollsOut(JsonValue object) const {
+  if (!rollout) return true;
+  const auto holds = rollout->Holds(object);
+  return !holds || *holds;
+}
+
+JsonDocument Profile::MasterTemplate(JsonValue object) const {
+  std::vector<JsonValue> parts;  // the last word first
+  for (auto path = templates.rbegin(); path != templates.rend(); ++path) {
+    const auto found = path->Locate(object);
+    if (found && found->IsObject()) parts.push_back(*found);
+  }
+  std::vector<JsonValue> metadata;
+  std::vector<JsonValue> specs;
+  for (const JsonValue part : parts) {
+    metadata.push_back(part["metadata"]);
+    specs.push_back(part["spec"]);
+  }
+  std::vector<JsonValue> annotated = metadata;
+  if (inherits) annotated.push_back(object["metadata"]);
+  JsonWriter text;
+  text.StartObject().Key("metadata").StartObject();
+  WriteMerged(annotated, "annotations", text);
+  WriteMerged(metadata, "labels", text);
+  text.EndObject().Key("spec").StartObject();
+  WriteContainers(specs, "containers", text);
+  WriteContainers(specs, "initContainers", text);
+  text.EndObject().EndObject();
+  return *JsonDocument::Parse(text.Text());
+}
+
+}  // namespace cluster_watcher

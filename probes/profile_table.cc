@@ -1,0 +1,249 @@
+// Reads the table of profiles from YAML.
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "probes/profile.h"
+#include "probes/profile_rows.h"
+
+namespace cluster_watcher {
+namespace {
+
+constexpr const char* kDefaultName = "oshinko";
+
+// Reads one row; nodes may throw YAML::Exception.
+class RowReader {
+ public:
+  explicit RowReader(const YAML::Node& row) : row_(row) {}
+
+  Profile Read() {
+    Profile profile;
+    RefuseUnknown(row_, "",
+                  {"name", "master", "cluster", "members", "root", "template", "inherits",
+                   "rollout", "pods", "uses", "theirs"});
+    profile.name = Text(row_, "name", IsDnsLabel, "a name of a-z, 0-9 and -");
+    profile.master = Rule("master");
+    if (profile.master.labels.empty()) Mistake("master", "it has no labels, so that all pods fit");
+    profile.cluster_label = Text(row_, "cluster", IsLabelKey, "a label's key");
+    profile.members = Rule("members");
+    ReadRoot(profile);
+    for (const std::string& path : Texts(row_, "template")) {
+      if (auto parsed = Path("template", path)) profile.templates.push_back(*std::move(parsed));
+    }
+    profile.inherits = row_["inherits"] && row_["inherits"].as<bool>();
+    if (const auto text = TextIn("rollout"); !text.empty()) {
+      auto when = CompletedWhen::Parse(text);
+      if (when) profile.rollout = *std::move(when);
+      if (!when) Mistake("rollout", when.error().message);
+    }
+    ReadUses(profile);
+    profile.theirs = Texts(row_, "theirs");
+    return profile;
+  }
+
+  const std::vector<std::string>& mistakes() const { return mistakes_; }
+
+ private:
+  void Mistake(const std::string& field, const std::string& what) {
+    mistakes_.push_back(field + ": " + what);
+  }
+
+  void RefuseUnknown(const YAML::Node& map, const std::string& of,
+                     const std::set<std::string>& known) {
+    for (const auto& entry : map) {
+      const auto key = entry.first.as<std::string>();
+      if (!known.contains(key)) Mistake(of + key, "there is no such field");
+    }
+  }
+
+  std::string Text(const YAML::Node& map, const std::string& field, bool (*fits)(std::string_view),
+                   const std::string& form) {
+    const auto text = map[field] ? map[field].as<std::string>() : std::string();
+    if (!fits(text)) Mistake(field, Quoted(text) + " is not " + form);
+    return text;
+  }
+
+  std::string TextIn(const std::string& field) const {
+    return row_[field] ? row_[field].as<std::string>() : std::string();
+  }
+
+  static std::vector<std::string> Texts(const YAML::Node& map, const std::string& field) {
+    return map[field] ? map[field].as<std::vector<std::string>>() : std::vector<std::string>();
+  }
+
+  LabelRule Rule(const std::string& field) {
+    LabelRule rule;
+    if (!row_[field]) return rule;
+    for (const auto& entry : row_[field]) {
+      const auto key = entry.first.as<std::string>();
+      auto values = entry.second.as<std::vector<std::string>>();
+      if (!IsLabelKey(key)) Mistake(field, Quoted(key) + " is not a label's key");
+      for (const std::string& value : values) {
+        if (!IsLabelValue(value)) Mistake(field, Quoted(value) + " is not a label's value");
+      }
+      if (values.empty()) Mistake(field, key + " has no values");
+      rule.labels.emplace(key, std::move(values));
+    }
+    return rule;
+  }
+
+  KindName Resource(const YAML::Node& map, const std::string& field) {
+    const auto text = map["resource"] ? map["resource"].as<std::string>() : std::string();
+    const KindName name = SplitKindName(text);
+    if (!IsKindName(text) || name.group.empty()) {
+      Mistake(field + ".resource", Quoted(text) + " is not PLURAL.GROUP");
+    }
+    return name;
+  }
+
+  void ReadRoot(Profile& profile) {
+    const YAML::Node root = row_["root"];
+    if (!root) {
+      for (const char* of_root : {"template", "inherits", "rollout", "uses", "theirs"}) {
+        if (row_[of_root]) Mistake(of_root, "it is a root's, and there is no root");
+      }
+      return;
+    }
+    RefuseUnknown(root, "root.", {"resource", "kind"});
+    profile.root = Resource(root, "root");
+    profile.root_kind = root["kind"] ? root["kind"].as<std::string>() : std::string();
+    if (profile.root_kind.empty()) Mistake("root.kind", "give the resource's kind");
+  }
+
+  void ReadUses(Profile& profile) {
+    const YAML::Node uses = row_["uses"];
+    if (!uses) return;
+    RefuseUnknown(uses, "uses.", {"resource", "cluster", "state", "ended", "itself", "blocks"});
+    ProfileUses read;
+    read.resource = Resource(uses, "uses");
+    if (auto path = PathIn(uses, "cluster")) read.cluster = *std::move(path);
+    if (auto path = PathIn(uses, "state")) read.state = *std::move(path);
+    read.ended = Texts(uses, "ended");
+    if (uses["itself"]) read.itself = PathIn(uses, "itself");
+    read.blocks = uses["blocks"] && uses["blocks"].as<bool>();
+    profile.uses = std::move(read);
+  }
+
+  std::optional<FieldPath> PathIn(const YAML::Node& map, const std::string& field) {
+    return Path("uses." + field, map[field] ? map[field].as<std::string>() : std::string());
+  }
+
+  std::optional<FieldPath> Path(const std::string& field, const std::string& text) {
+    auto path = FieldPath::Parse(text);
+    if (path) return *std::move(path);
+    Mistake(field, Quoted(text) + ": " + path.error().message);
+    return std::nullopt;
+  }
+
+  const YAML::Node row_;
+  std::vector<std::string> mistakes_;
+};
+
+Result<std::vector<Profile>> ReadRows(std::string_view text) {
+  std::vector<Profile> rows;
+  std::string mistakes;
+  try {
+    const YAML::Node table = YAML::Load(std::string(text));
+    if (!table.IsSequence()) return Failure("it is no list of rows");
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const std::string which = "row " + std::to_string(i + 1);
+      if (!table[i].IsMap()) return Failure(which + " is no map");
+      RowReader reader(table[i]);
+      rows.push_back(reader.Read());
+      const std::string& name = rows.back().name;
+      for (const std::string& mistake : reader.mistakes()) {
+        mistakes += (mistakes.empty() ? "" : "; ") + which;
+        mistakes += (name.empty() ? ": " : " (" + name + "): ") + mistake;
+      }
+    }
+  } catch (const YAML::Exception& error) {
+    const std::string line =
+        error.mark.is_null() ? "" : "line " + std::to_string(error.mark.line + 1) + ": ";
+    return Failure(line + error.msg);
+  }
+  if (!mistakes.empty()) return Failure(mistakes);
+  return rows;
+}
+
+}  // namespace
+
+const ProfileTable& ProfileTable::BuiltIn() {
+  static const ProfileTable table = [] {
+    ProfileTable read;
+    auto rows = ReadRows(kProfileRows);
+    for (Profile& row : *rows) read.rows_.push_back(std::make_shared<Profile>(std::move(row)));
+    return read;
+  }();
+  return table;
+}
+
+Result<ProfileTable> ProfileTable::With(std::string_view text) {
+  auto rows = ReadRows(text);
+  if (!rows) return Unexpected{std::move(rows).error()};
+  ProfileTable table = BuiltIn();
+  std::set<std::string> given;
+  for (Profile& row : *rows) {
+    if (!given.insert(row.name).second) return Failure("the name " + row.name + " is given twice");
+    const auto same = std::find_if(table.rows_.begin(), table.rows_.end(),
+                                   [&](const auto& one) { return one->name == row.name; });
+    auto shared = std::make_shared<Profile>(std::move(row));
+    if (same == table.rows_.end()) {
+      table.rows_.push_back(std::move(shared));
+    } else {
+      *same = std::move(shared);
+    }
+  }
+  return table;
+}
+
+SharedProfile ProfileTable::Named(std::string_view name) const {
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [&](const auto& one) { return one->name == name; });
+  return found == rows_.end() ? nullptr : *found;
+}
+
+SharedProfile ProfileTable::OfLabel(const std::string& cluster_label) const {
+  const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const auto& one) {
+    return one->cluster_label == cluster_label;
+  });
+  if (found != rows_.end()) return *found;
+  Profile labelled = *rows_.front();
+  labelled.cluster_label = cluster_label;
+  return std::make_shared<Profile>(std::move(labelled));
+}
+
+bool ProfileTable::IsMaster(JsonValue metadata) const {
+  return std::any_of(rows_.begin(), rows_.end(), [&](const SharedProfile& one) {
+    return one->master.Holds(metadata) &&
+           (one->name == kDefaultName ||
+            metadata["labels"][one->cluster_label].AsString().has_value());
+  });
+}
+
+Result<SharedProfile> ProfileTable::OfMaster(const ObjectMeta& pod) const {
+  for (const bool by_role : {true, false}) {
+    SharedProfile found;
+    for (const SharedProfile& one : rows_) {
+      const LabelRule& rule = by_role ? one->master : one->members;
+      if (!rule.Holds(pod) || !pod.Label(one->cluster_label)) continue;
+      if (one->name == kDefaultName) return one;
+      if (found) {
+        return Failure("the labels of the pod " + pod.name + " fit the profiles " + found->name +
+                       " and " + one->name + ": give one of them by --profile");
+      }
+      found = one;
+    }
+    if (found) return found;
+  }
+  return rows_.front();
+}
+
+std::shared_ptr<const ProfileTable> BuiltInProfiles() {
+  return {std::shared_ptr<const ProfileTable>(), &ProfileTable::BuiltIn()};
+}
+
+SharedProfile DefaultProfile() { return ProfileTable::BuiltIn().rows().front(); }
+
+}  // namespace cluster_watcher

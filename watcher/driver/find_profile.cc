@@ -1,0 +1,72 @@
+#include "watcher/driver/find_profile.h"
+
+#include <utility>
+#include <vector>
+
+#include "probes/base/names.h"
+#include "probes/cluster_probe.h"
+#include "watcher/driver/cluster_view.h"
+
+namespace cluster_watcher {
+namespace {
+
+Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster) {
+  const Patience patience = tools.Reads();
+  const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
+  if (!resource) return Unexpected{resource.error()};
+  if (*resource) return true;
+  return tools.client.AnyItem(
+      ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
+                                 true),
+      [](JsonValue) { return true; }, patience);
+}
+
+DriverOutcome Unreadable(const ApiError& error) {
+  return DriverOutcome::Of(DriverExit::kUnknown, error);
+}
+
+}  // namespace
+
+Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& tools,
+                                                            const ProfileTable& table) {
+  std::vector<SharedProfile> served;
+  for (const SharedProfile& profile : table.rows()) {
+    // Flink starts session clusters without its operator, too.
+    if (profile->HasRoot() && profile->members.labels.empty()) {
+      const KindName& root = profile->root;
+      const auto type = tools.discovery.ByPlural(root.kind, root.group, tools.Reads());
+      if (!type) return Unexpected{type.error()};
+      if (!*type) continue;
+    }
+    served.push_back(profile);
+  }
+  return served;
+}
+
+Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools,
+                                                 const ProfileTable& table, const std::string& ns,
+                                                 const std::string& name) {
+  const auto served = ServedProfiles(tools, table);
+  if (!served) return Unexpected{Unreadable(served.error())};
+  const SharedProfile& usual = table.rows().front();
+  std::vector<SharedProfile> found;
+  for (const SharedProfile& profile : *served) {
+    if (profile == usual) continue;
+    const auto exists = Exists(tools, {ns, profile, name});
+    if (!exists) return Unexpected{Unreadable(exists.error())};
+    if (*exists) found.push_back(profile);
+  }
+  if (found.empty()) return SharedProfile();
+  const auto view =
+      ReadClusterView(tools.client, tools.discovery, {ns, usual, name}, tools.Reads());
+  if (!view) return Unexpected{Unreadable(view.error())};
+  if (view->exists) return usual;
+  if (found.size() == 1) return found.front();
+  std::vector<std::string> names;
+  for (const SharedProfile& profile : found) names.push_back(profile->name);
+  return Unexpected{DriverOutcome::Of(DriverExit::kWrongUsage,
+                                      "several clusters are called " + name + ", in the words of " +
+                                          Joined(names) + ": give one of them by --profile")};
+}
+
+}  // namespace cluster_watcher
