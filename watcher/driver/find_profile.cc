@@ -10,15 +10,22 @@
 namespace cluster_watcher {
 namespace {
 
+// What the account may not read, it may not change either: whoever goes on is told so.
+Result<bool, ApiError> UnlessForbidden(Result<bool, ApiError> found) {
+  const bool is_forbidden = !found && found.error().failure == ApiFailure::kForbidden;
+  return is_forbidden ? Result<bool, ApiError>(false) : std::move(found);
+}
+
 Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster) {
   const Patience patience = tools.Reads();
   const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
-  if (!resource) return Unexpected{resource.error()};
-  if (*resource) return true;
-  return tools.client.AnyItem(
+  const bool is_refused = !resource && resource.error().failure == ApiFailure::kForbidden;
+  if (!resource && !is_refused) return Unexpected{resource.error()};
+  if (resource && *resource) return true;
+  return UnlessForbidden(tools.client.AnyItem(
       ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
                                  true),
-      [](JsonValue) { return true; }, patience);
+      [](JsonValue) { return true; }, patience));
 }
 
 DriverOutcome Unreadable(const ApiError& error) {

@@ -1,0 +1,406 @@
+// Clusters in the words of their frameworks, made of the objects that their operators make. Here
+// nobody makes anything again: what the operators themselves do is seen with them.
+#include "test/integration/fixture.h"
+
+namespace cluster_watcher::integration {
+namespace {
+
+constexpr char kActive[] = "keep: active";
+constexpr char kPodSpec[] = R"({"containers": [{"name": "x", "image": "x"}]})";
+
+// What an operator makes of a cluster that is called "c".
+struct Framework {
+  std::string profile;
+  std::string label;          // of the cluster
+  std::string root;           // plural of the custom resource; empty: there is none
+  std::string kind;           // the resource's
+  std::string api_version;    // the same
+  TextMap master;             // labels of the master's pods
+  TextMap worker;             // of the workers'
+  std::string head;           // a pod of the master
+  std::string made_by;        // what the head is below: "", "deployments", "statefulsets"
+  bool is_controller = true;  // the resource controls what it makes
+};
+
+const Framework kRay{"ray",           "ray.io/cluster",
+                     "rayclusters",   "RayCluster",
+                     "ray.io/v1",     {{"ray.io/node-type", "head"}},
+                     {{"ray.io/node-type", "worker"}}, "c-head-bcdfg", ""};
+const Framework kDask{"dask",
+                      "dask.org/cluster-name",
+                      "daskclusters",
+                      "DaskCluster",
+                      "kubernetes.dask.org/v1",
+                      {{"dask.org/component", "scheduler"}},
+                      {{"dask.org/component", "worker"}},
+                      "",
+                      "deployments"};
+const Framework kFlink{"flink",
+                       "app",
+                       "flinkdeployments",
+                       "FlinkDeployment",
+                       "flink.apache.org/v1beta1",
+                       {{"component", "jobmanager"}, {"type", "flink-native-kubernetes"}},
+                       {{"component", "taskmanager"}, {"type", "flink-native-kubernetes"}},
+                       "",
+                       "deployments",
+                       false};
+const Framework kConnect{"spark-connect",
+                         "sparkoperator.k8s.io/connect-name",
+                         "sparkconnects",
+                         "SparkConnect",
+                         "sparkoperator.k8s.io/v1alpha1",
+                         {{"spark-role", "connect-server"}},
+                         {{"spark-role", "executor"}},
+                         "c-server",
+                         ""};
+const Framework kSparkCluster{"spark-cluster",
+                              "spark.operator/spark-cluster-name",
+                              "sparkclusters",
+                              "SparkCluster",
+                              "spark.apache.org/v1",
+                              {{"spark-role", "master"}},
+                              {{"spark-role", "worker"}},
+                              "",
+                              "statefulsets"};
+const Framework kChart{"spark-chart",
+                       "app.kubernetes.io/instance",
+                       "",
+                       "",
+                       "",
+                       {{"app.kubernetes.io/component", "master"}, {"app.kubernetes.io/name", "spark"}},
+                       {{"app.kubernetes.io/component", "worker"}, {"app.kubernetes.io/name", "spark"}},
+                       "",
+                       "statefulsets"};
+
+class Profiles : public IntegrationTest, public testing::WithParamInterface<Framework> {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    for (const char* kind :
+         {"rayclusters.ray.io", "rayjobs.ray.io", "daskclusters.kubernetes.dask.org",
+          "daskworkergroups.kubernetes.dask.org", "daskjobs.kubernetes.dask.org",
+          "flinkdeployments.flink.apache.org", "flinksessionjobs.flink.apache.org",
+          "sparkconnects.sparkoperator.k8s.io", "sparkclusters.spark.apache.org"}) {
+      InstallKind(kind);
+    }
+  }
+
+  TextMap Labels(const Framework& of, TextMap more) const {
+    more[of.label] = "c";
+    return more;
+  }
+  std::string OwnedBy(const std::string& api_version, const std::string& kind,
+                      const std::string& name, const std::string& uid, bool is_controller) {
+    return R"([{"apiVersion": ")" + api_version + R"(", "kind": ")" + kind + R"(", "name": ")" +
+           name + R"(", "uid": ")" + uid + R"(", "blockOwnerDeletion": true, "controller": )" +
+           (is_controller ? "true" : "false") + "}]";
+  }
+  void MakePod(const Metadata& metadata) {
+    api().Create("pods", ns_, CustomOf(metadata, kPodSpec));
+  }
+
+  // Makes the cluster "c" of the driver "bob", whom only its root or, where there is no custom
+  // resource, its master's StatefulSet names.
+  void Make(const Framework& of, bool held = false) {
+    MakeDriver();
+    Metadata root{"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}, held};
+    std::string owned;
+    if (!of.root.empty()) {
+      root_uid_ = api().Create(of.root, ns_, CustomOf(root));
+      owned = OwnedBy(of.api_version, of.kind, "c", root_uid_, of.is_controller);
+    }
+    // Its label "app" is its name.
+    Metadata master{of.profile == "flink" ? "c" : "c-scheduler", Labels(of, of.master), {}, false,
+                    owned};
+    if (of.root.empty()) master.annotations = root.annotations;
+    if (of.made_by.empty()) {
+      master.name = of.head;
+      MakePod(master);
+    } else {
+      api().Create(of.made_by, ns_,
+                   WorkloadOf(of.made_by, {master, 1, Labels(of, of.master), {}, ""}));
+    }
+    Metadata worker{"c-worker", Labels(of, of.worker), {}, false, owned};
+    if (of.profile == "dask") {
+      Metadata group{"c-default", Labels(of, {}), {}, false, owned};
+      const std::string uid = api().Create("daskworkergroups", ns_, CustomOf(group));
+      worker.owner_references =
+          OwnedBy("kubernetes.dask.org/v1", "DaskWorkerGroup", "c-default", uid, true);
+      api().Create("deployments", ns_, DeploymentOf({worker, 1, Labels(of, of.worker), {}, ""}));
+    } else if (of.made_by == "statefulsets") {
+      api().Create("statefulsets", ns_, StatefulSetOf({worker, 1, Labels(of, of.worker), {}, ""}));
+    } else {
+      MakePod(worker);
+    }
+    Metadata service{"c-svc", Labels(of, of.master), {}, false, owned};
+    api().Create("services", ns_, ServiceOf(service, "c"));
+    ASSERT_TRUE(Eventually([&] { return !Head(of).empty() && Pods(of).size() == 2; }));
+  }
+  std::vector<std::string> Pods(const Framework& of) {
+    return api().Names("pods", ns_, of.label + "=c");
+  }
+  std::string Head(const Framework& of) {
+    std::string selector = of.label + "=c";
+    for (const auto& [key, value] : of.master) selector += "," + key + "=" + value;
+    const auto pods = api().Names("pods", ns_, selector);
+    return pods.empty() ? "" : pods.front();
+  }
+  bool HasRoot(const Framework& of) {
+    return of.root.empty() ? api().Exists("statefulsets", ns_, "c-scheduler")
+                           : api().Exists(of.root, ns_, "c");
+  }
+  testing::AssertionResult IsAllGone(const Framework& of) {
+    return Eventually([&] {
+      return !HasRoot(of) && Pods(of).empty() && !api().Exists("services", ns_, "c-svc");
+    });
+  }
+  Watcher& WatchHead(const Framework& of, std::vector<std::string> flags = {}) {
+    return WatchAs(Head(of), std::move(flags));
+  }
+  void DriverGoes() { api().Delete("deployments", ns_, "bob"); }
+  // The exit code of a command, whose output is in `said_`.
+  int Says(std::vector<std::string> arguments) {
+    arguments.push_back("--kubeconfig=" + kubeconfig());
+    arguments.push_back("--namespace=" + ns_);
+    Watcher& command = Run(arguments);
+    const auto code = command.WaitForExit(std::chrono::seconds(60));
+    said_ = command.Output() + command.Log();
+    return code.value_or(-1);
+  }
+
+  std::string root_uid_;
+  std::string said_;
+};
+
+TEST_P(Profiles, AClusterIsWatchedOverAndDeletedWithoutALineInItsPods) {
+  const Framework& of = GetParam();
+  Make(of);
+  Watcher& watcher = WatchHead(of);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_TRUE(IsAllGone(of)) << watcher.Log();
+  if (of.root.empty()) return;
+  // What is below the resource is its operator's and the garbage collector's.
+  EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total{result=\"deleted\"}"), 1);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_deletes_total{resource=\"" + of.root +
+                           "\",result=\"deleted\"}"),
+            1);
+  EXPECT_EQ(watcher.LinesWith("left alone"), 0u) << watcher.Log();
+}
+
+TEST_P(Profiles, ItIsListedCheckedHeldAndDeletedByItsName) {
+  const Framework& of = GetParam();
+  Make(of);
+  ASSERT_EQ(Says({"list"}), 0) << said_;
+  EXPECT_NE(said_.find("\nc "), std::string::npos) << said_;
+  EXPECT_NE(said_.find("Running"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("deployment.apps/bob"), std::string::npos) << said_;
+  EXPECT_EQ(Says({"check", "c"}), 0) << said_;
+  EXPECT_EQ(Says({"hold", "c", "1h"}), 0) << said_;
+  EXPECT_EQ(Says({"check", "c"}), 0) << said_;
+  EXPECT_NE(said_.find("keep: held"), std::string::npos) << said_;
+  EXPECT_EQ(Says({"unhold", "c"}), 0) << said_;
+  EXPECT_EQ(Says({"delete", "c", "--app=deployment/alice", "--app-status=completed"}), 1) << said_;
+  EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
+  EXPECT_TRUE(IsAllGone(of));
+  EXPECT_EQ(Says({"check", "c"}), 1) << said_;
+}
+
+TEST_P(Profiles, ASweepDeletesItWhereNoWatcherRuns) {
+  const Framework& of = GetParam();
+  Make(of);
+  const std::vector<std::string> sweep = {"sweep", "--grace-period=500ms", "--confirmations=2",
+                                          "--poll-interval=100ms", "--startup-grace=500ms"};
+  EXPECT_EQ(Says(sweep), 0) << said_;
+  ASSERT_TRUE(HasRoot(of)) << said_;
+  DriverGoes();
+  EXPECT_EQ(Says(sweep), 0) << said_;
+  EXPECT_TRUE(IsAllGone(of)) << said_;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Profiles,
+                         testing::Values(kRay, kDask, kFlink, kConnect, kSparkCluster, kChart),
+                         [](const auto& of) {
+                           std::string name = of.param.profile;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+using OfFrameworks = Profiles;
+
+// Its operator is down, so the finalizer stays.
+TEST_F(OfFrameworks, WhatAFinalizerHoldsIsCollectedInTheForegroundAndNamed) {
+  Make(kDask, true);
+  Watcher& watcher = WatchHead(kDask, {"--operator-grace=1s"});
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return Pods(kDask).empty(); })) << watcher.Log();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_TRUE(api().Exists("daskclusters", ns_, "c"));
+  EXPECT_GE(watcher.LinesWith("held by the finalizer test.example/held"), 1u) << watcher.Log();
+  api().ReleaseFinalizers("daskclusters", ns_, "c");
+}
+
+// KubeRay takes it over by its labels alone.
+TEST_F(OfFrameworks, APodWithoutAnOwnerIsOfTheResourceThatIsCalledLikeTheCluster) {
+  Make(kRay);
+  api().Patch("pods", ns_, kRay.head, R"({"metadata": {"ownerReferences": null}})");
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return !HasRoot(kRay) && Pods(kRay).empty(); })) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, APodThatBelongsToAnotherResourceIsAmbiguous) {
+  Make(kRay);
+  const std::string another = api().Create("rayclusters", ns_, CustomOf({"d"}));
+  DriverGoes();
+  MakePod({"d-head", Labels(kRay, kRay.master), {}, false,
+           OwnedBy(kRay.api_version, kRay.kind, "d", another, true)});
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
+  EXPECT_TRUE(HasRoot(kRay));
+}
+
+TEST_F(OfFrameworks, WhatAnotherResourceMadeIsItsOwnToEnd) {
+  Make(kRay);
+  const std::string job = api().Create("rayjobs", ns_, CustomOf({"j"}));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
+}
+
+// It names the owner, so it is the root, and takes what it made along.
+TEST_F(OfFrameworks, OneThatNamesAnOwnerIsTheRootOfWhatItMade) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_, CustomOf({"j", {}, {{"cluster-watcher/owner", "deployment/bob"}}}));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_FALSE(api().Exists("rayjobs", ns_, "j"));
+  EXPECT_TRUE(IsAllGone(kRay));
+}
+
+TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
+  Make(kRay);
+  api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Running"})");
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use", 3)) << watcher.Log();
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Complete"})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_TRUE(IsAllGone(kRay));
+  EXPECT_TRUE(api().Exists("rayjobs", ns_, "j"));
+}
+
+TEST_F(OfFrameworks, AFlinkJobThatRunsUsesItsCluster) {
+  Make(kFlink);
+  api().Patch("flinkdeployments", ns_, "c", R"({"spec": {"job": {"jarURI": "local:///a.jar"}}})");
+  api().SetStatus("flinkdeployments", ns_, "c", R"({"jobStatus": {"state": "RUNNING"}})");
+  Watcher& watcher = WatchHead(kFlink);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use", 3)) << watcher.Log();
+  api().SetStatus("flinkdeployments", ns_, "c", R"({"jobStatus": {"state": "FINISHED"}})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
+// Its operator doesn't finalize the deployment while there are any.
+TEST_F(OfFrameworks, EndedSessionJobsGoBeforeTheirDeployment) {
+  Make(kFlink);
+  for (const char* job : {"j1", "j2"}) {
+    api().Create("flinksessionjobs", ns_, CustomOf({job}, R"({"deploymentName": "c"})"));
+    api().SetStatus("flinksessionjobs", ns_, job, R"({"jobStatus": {"state": "FINISHED"}})");
+  }
+  api().Create("flinksessionjobs", ns_, CustomOf({"other"}, R"({"deploymentName": "d"})"));
+  Watcher& watcher = WatchHead(kFlink);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "RUNNING"}})");
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use", 3)) << watcher.Log();
+  api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "CANCELED"}})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_EQ(api().Names("flinksessionjobs", ns_), std::vector<std::string>{"other"});
+}
+
+// Its pods are gone; only the resource tells of it.
+TEST_F(OfFrameworks, ASuspendedClusterIsListedAndSwept) {
+  MakeDriver();
+  api().Create("rayclusters", ns_,
+               CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
+                        R"({"suspend": true})"));
+  ASSERT_EQ(Says({"list"}), 0) << said_;
+  EXPECT_NE(said_.find("\nc "), std::string::npos) << said_;
+  EXPECT_EQ(Says({"check", "c"}), 0) << said_;
+  DriverGoes();
+  EXPECT_EQ(Says({"sweep", "--grace-period=500ms", "--confirmations=2", "--poll-interval=100ms",
+                  "--startup-grace=500ms"}),
+            0)
+      << said_;
+  EXPECT_FALSE(api().Exists("rayclusters", ns_, "c")) << said_;
+}
+
+TEST_F(OfFrameworks, SettingsOnTheResourceCountAndChangeWithIt) {
+  Make(kRay);
+  api().Annotate("rayclusters", ns_, "c", "cluster-watcher/dry-run", "true");
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+  ASSERT_TRUE(HasRoot(kRay));
+  api().Annotate("rayclusters", ns_, "c", "cluster-watcher/gracee-period", "1m");
+  ASSERT_TRUE(Shows(watcher, "keep: misconfigured")) << watcher.Log();
+  api().Patch("rayclusters", ns_, "c", R"({"metadata": {"annotations":
+      {"cluster-watcher/gracee-period": null, "cluster-watcher/dry-run": null}}})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, APodThatFitsTwoIsMisconfigured) {
+  MakeDriver();
+  TextMap labels = Labels(kRay, kRay.master);
+  labels["dask.org/cluster-name"] = "c";
+  labels["dask.org/component"] = "scheduler";
+  MakePod({"both", labels, {{"cluster-watcher/owner", "deployment/bob"}}});
+  Watcher& watcher = WatchAs("both", {});
+  ASSERT_TRUE(Keeps(watcher, "keep: misconfigured", 3)) << watcher.Log();
+  EXPECT_GE(watcher.LinesWith("fit the profiles ray and dask"), 1u) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {
+  const std::string rows =
+      R"([{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";
+  MakeDriver();
+  Metadata master{"m",
+                  {{"role", "boss"}, {"example.com/cluster", "c"}},
+                  {{"cluster-watcher/owner", "deployment/bob"}}};
+  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
+  Watcher& watcher =
+      Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0", "--poll-interval=100ms",
+           "--grace-period=500ms", "--startup-grace=500ms"},
+          {"POD_NAMESPACE=" + ns_, "POD_NAME=" + api().Names("pods", ns_, "role=boss").front(),
+           "CLUSTER_WATCHER_PROFILES=" + rows});
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  Watcher& wrong = Run({"watch", "--kubeconfig=" + kubeconfig()},
+                       {"POD_NAMESPACE=" + ns_, "POD_NAME=x",
+                        R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "mastr": {}}])"});
+  EXPECT_EQ(wrong.WaitForExit(), 2);
+  EXPECT_GE(wrong.LinesWith("mastr: there is no such field"), 1u) << wrong.Log();
+}
+
+}  // namespace
+}  // namespace cluster_watcher::integration
