@@ -636,6 +636,21 @@ TEST_F(DeleteTest, SoIsAnApplication) {
   MakeEphemeral("deployment.apps/bob");
   ExpectToBeToldThatTheRootIsGone(1, [this] { return Ended("bob"); });
 }
+// Whose deletion was taken over deletes nothing any more.
+TEST_F(DeleteTest, AlsoIfItWasTakenOverFromADeadWatcher) {
+  MakeEphemeral("deployment.apps/bob");
+  MarkRoot("phase", "deleting");
+  Annotate(kRoot, "reason", "owner-absent");
+  Annotate(kRoot, "condemned-by", "dead/0b0e");
+  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  clock_.At(clock_.elapsed + std::chrono::seconds(3), [this] {
+    Delete(kRoot);
+    kubernetes_.Settle();
+  });
+  const DriverOutcome outcome = Ended("bob");
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(Exists(kWorker));
+}
 // Its driver is one that the rest doesn't name.
 TEST_F(DeleteTest, TheOwnerStaysWhereSomebodyDeletesTheRoot) {
   LabelObject(kDriver, R"("oshinko-cluster":"spark")");
@@ -1170,6 +1185,20 @@ TEST_F(DeleteTest, NorAboutOneThatIsMadeWhileItsOwnIsGone) {
   });
   const DriverOutcome outcome = Ended("deployment/bob");
   kubernetes_.on_request = nullptr;
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_TRUE(IsWhole());
+}
+
+// A name alone may mean a Deployment, but no ReplicaSet.
+TEST_F(DeleteTest, NorAboutOneOfAnotherKindWhileItsOwnIsGone) {
+  Delete(kDriver);
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"bob","namespace":"lab"},)"
+      R"("spec":{"replicas":1,"selector":{"matchLabels":{"app":"b"}},"template":{"metadata":)"
+      R"({"labels":{"app":"b"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  MakeEphemeral("replicaset.apps/bob");
+  const DriverOutcome outcome = Ended("bob");
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
   EXPECT_TRUE(IsWhole());
 }
