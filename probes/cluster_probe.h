@@ -106,6 +106,10 @@ class ClusterProbe {
   Result<std::vector<ApiRequest>, ApiError> DriverRequests(const ClusterId& cluster,
                                                            const OwnerOfCluster& owner,
                                                            const Patience& patience);
+  // Returns the kind that uses the cluster in its profile's words; nullopt: none does, or it isn't
+  // served.
+  Result<std::optional<ResourceType>, ApiError> UsesType(const ClusterId& cluster,
+                                                         const Patience& patience);
   // Returns the served kinds that such a driver can be of.
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const Patience& patience);
 
@@ -137,8 +141,6 @@ class ClusterProbe {
   Result<std::vector<ApiRequest>, ApiError> LabelledDrivers(const ClusterId& cluster,
                                                             const OwnerOfCluster& owner,
                                                             const Patience& patience);
-  Result<std::optional<ResourceType>, ApiError> UsesType(const ClusterId& cluster,
-                                                         const Patience& patience);
   void FindUsesByName(DriverSearch& search, const Patience& patience);
 
   KubeClient& client_;

@@ -1,6 +1,7 @@
 // The words of a framework: how it labels what it makes of a cluster, and what stands for it.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,17 @@ struct ProfileUses {
   bool HasEnded(JsonValue object) const;
 };
 
+// How a root's master pods are called: the root's name, cut and lowered, `fixed`, a dash and the
+// hash of a pod template, a dash and five random characters.
+struct PodNameForm {
+  std::size_t cut = 0;  // 0: not cut
+  bool lower = false;
+  std::string fixed;
+  bool hash = false;
+  bool random = false;
+  bool may_be_fixed = false;  // also without what is random
+};
+
 // A row of probes/profiles.yaml, which describes the fields.
 struct Profile {
   std::string name;
@@ -48,6 +60,7 @@ struct Profile {
   std::vector<FieldPath> templates;
   bool inherits = false;
   std::optional<CompletedWhen> rollout;  // nullopt: always
+  std::optional<PodNameForm> pods;
   std::optional<ProfileUses> uses;
   std::vector<std::string> theirs;  // "RayJob.ray.io"
 

@@ -38,6 +38,7 @@ class RowReader {
       if (when) profile.rollout = *std::move(when);
       if (!when) Mistake("rollout", when.error().message);
     }
+    ReadPods(profile);
     ReadUses(profile);
     profile.theirs = Texts(row_, "theirs");
     return profile;
@@ -101,7 +102,7 @@ class RowReader {
   void ReadRoot(Profile& profile) {
     const YAML::Node root = row_["root"];
     if (!root) {
-      for (const char* of_root : {"template", "inherits", "rollout", "uses", "theirs"}) {
+      for (const char* of_root : {"template", "inherits", "rollout", "pods", "uses", "theirs"}) {
         if (row_[of_root]) Mistake(of_root, "it is a root's, and there is no root");
       }
       return;
@@ -110,6 +111,24 @@ class RowReader {
     profile.root = Resource(root, "root");
     profile.root_kind = root["kind"] ? root["kind"].as<std::string>() : std::string();
     if (profile.root_kind.empty()) Mistake("root.kind", "give the resource's kind");
+  }
+
+  void ReadPods(Profile& profile) {
+    const YAML::Node pods = row_["pods"];
+    if (!pods) return;
+    RefuseUnknown(pods, "pods.", {"cut", "lower", "fixed", "hash", "random"});
+    PodNameForm form;
+    if (pods["cut"]) form.cut = pods["cut"].as<std::size_t>();
+    form.lower = pods["lower"] && pods["lower"].as<bool>();
+    form.hash = pods["hash"] && pods["hash"].as<bool>();
+    if (pods["fixed"]) form.fixed = pods["fixed"].as<std::string>();
+    const auto random = pods["random"] ? pods["random"].as<std::string>() : std::string("never");
+    if (random != "always" && random != "sometimes" && random != "never") {
+      Mistake("pods.random", Quoted(random) + ": give always, sometimes or never");
+    }
+    form.random = random != "never";
+    form.may_be_fixed = random != "always";
+    profile.pods = std::move(form);
   }
 
   void ReadUses(Profile& profile) {

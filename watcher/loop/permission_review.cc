@@ -76,6 +76,10 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
   }
   const bool collects = work.volumes != Volumes::kPreserve && Has(work.member_types, claims);
   if (has_sets || collects) permissions.Add("patch", claims, work.ns);
+  if (work.uses) {
+    permissions.Add("list", *work.uses, work.ns);
+    if (work.uses_block) permissions.Add("delete", *work.uses, work.ns);
+  }
   if (!work.root) return;
   permissions.Add("list", work.root->type, work.ns);  // to count those that are abandoned at once
   permissions.Add("patch", work.root->type, work.ns, work.root->meta.name);
@@ -169,6 +173,11 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   if (!kinds.errors.empty()) return Unexpected{std::move(kinds.errors.front())};
   work.member_types = std::move(kinds.types);
   for (const std::string& kind : kinds.not_served) SayNotServed(kind);
+  if (!look.cluster) return work;
+  auto uses = cluster_probe_.UsesType(*look.cluster, patience);
+  if (!uses) return Unexpected{std::move(uses).error()};
+  work.uses = *std::move(uses);
+  work.uses_block = work.uses && look.cluster->profile->uses->blocks;
   return work;
 }
 

@@ -25,6 +25,8 @@ struct ScopeOfWork {
   std::vector<ResourceType> member_types;  // kinds of members
   std::optional<KubeObject> watched;       // the owner, if it and the root are to be watched
   Volumes volumes = Volumes::kPreserve;
+  std::optional<ResourceType> uses;  // what uses the cluster in its profile's words
+  bool uses_block = false;           // and has to go before it
 };
 
 // Returns each permission that the work needs, once. A dry run needs the same ones, because RBAC
