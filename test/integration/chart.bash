@@ -44,6 +44,18 @@ other_labels() {
     >>"$directory/kustomization.yaml"
   echo "$directory"
 }
+# with_a_row: which policies know a framework that the chart's values add.
+with_a_row() {
+  chart template --kube-version=1.36.0 --set-json 'profiles=[{"name": "mine", "master": {"role": ["boss"]},
+    "cluster": "example.com/c", "root": {"resource": "mines.example.com", "kind": "Mine"},
+    "pods": {"fixed": "-boss", "random": "always"}}]' | objects | jq -r '.[] | select(.kind | endswith("Policy"))
+    | .metadata.name as $name | [.. | strings] | join("\n") as $text
+    | ["{\"example.com/c\":[\"*\"],\"role\":[\"boss\"]}", "\"Mine.example.com\":{\"cut\":\"0\"",
+       "[\"RayCluster.ray.io\",\"Mine.example.com\"", "[{\"oshinko-cluster\":[\"*\"]},{\"example.com/c\":[\"*\"]}",
+       "\\\"name\\\":\\\"mine\\\""] as $wanted
+    | {"cluster-watcher": [0, 4], "cluster-watcher-guard": [0, 1, 2, 3], "cluster-watcher-injection": [0]}[$name]
+    | select(.) | "\($name): \(all(.[]; $text | contains($wanted[.])))"' | sort
+}
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
@@ -61,6 +73,10 @@ the_chart() {
     "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster},guard.mutatedByOthers={example.com/seen}'
+  check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
+    'cluster-watcher: true' 'cluster-watcher-guard: true' 'cluster-watcher-injection: true') <(with_a_row)
+  check "and owners from creators" renders "$(with policy owner-from-creator)" --kube-version=1.36.0 \
+    --set ownerFromCreator=true
   check "and the sweep of all namespaces" renders "$(with policy sweep)" --kube-version=1.36.0 --set sweep.enabled=true
   check "whose schedule and flags can be set" same <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"schedule":"@hourly"}') \
     <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.args={--dry-run}' | objects |
@@ -103,6 +119,9 @@ settings.scrape=yes
 settings.cpuLimit=much
 defaults.dry-run=true
 defaults.Dry=a
+profiles=ray
+profiles[0].name=mine
+ownerFromCreator=maybe
 guard.enabled=maybe
 guard.clusterLabels=a
 guard.mode=warn

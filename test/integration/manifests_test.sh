@@ -119,6 +119,12 @@ deploymentconfigs.apps.openshift.io get list watch patch delete
 rayclusters.ray.io get list watch patch delete
 daskclusters.kubernetes.dask.org get list watch patch delete
 flinkdeployments.flink.apache.org get list watch patch delete
+sparkconnects.sparkoperator.k8s.io get list watch patch delete
+sparkclusters.spark.apache.org get list watch patch delete
+daskworkergroups.kubernetes.dask.org get
+rayservices.ray.io get
+flinkbluegreendeployments.flink.apache.org get
+flinksessionjobs.flink.apache.org get list delete
 daemonsets.apps get list delete
 cronjobs.batch get list delete
 configmaps list delete
@@ -140,7 +146,8 @@ intended_for_sweep() {
   {
     for kind in {deployments,replicasets,statefulsets}.apps jobs.batch replicationcontrollers pods \
       persistentvolumeclaims deploymentconfigs.apps.openshift.io rayclusters.ray.io \
-      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org; do
+      daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org \
+      sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org; do
       echo "$kind get list patch delete"
     done
     for kind in services configmaps routes.route.openshift.io {ingresses,networkpolicies}.networking.k8s.io \
@@ -149,6 +156,9 @@ intended_for_sweep() {
     done
     printf '%s\n' {daemonsets.apps,cronjobs.batch}' get list delete'
     readable_drivers
+    printf '%s get\n' daskworkergroups.kubernetes.dask.org rayservices.ray.io \
+      flinkbluegreendeployments.flink.apache.org
+    echo 'flinksessionjobs.flink.apache.org get list delete'
     printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
 }
