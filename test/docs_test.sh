@@ -96,7 +96,7 @@ for block in "$work"/yaml-*; do
   [[ -e $block ]] || { echo "there is none"; break; }
   awk 'NR == FNR { want[++n] = $0; next }
        { at = ($0 == want[at + 1]) ? at + 1 : ($0 == want[1]); if (at == n) found = 1 }
-       END { if (!found) print "not this: " want[1] }' "$block" manifests/examples/spark/cluster.yaml
+       END { if (!found) print "not this: " want[1] }' "$block" <(cat manifests/examples/*/cluster.yaml)
 done | check "the YAML in the documents stands in the manifests" empty
 
 # What the rows name, and what there is to be named: suites' cases, and scripts.

@@ -22,10 +22,15 @@ struct Framework {
   bool is_controller = true;  // the resource controls what it makes
 };
 
-const Framework kRay{"ray",           "ray.io/cluster",
-                     "rayclusters",   "RayCluster",
-                     "ray.io/v1",     {{"ray.io/node-type", "head"}},
-                     {{"ray.io/node-type", "worker"}}, "c-head-bcdfg", ""};
+const Framework kRay{"ray",
+                     "ray.io/cluster",
+                     "rayclusters",
+                     "RayCluster",
+                     "ray.io/v1",
+                     {{"ray.io/node-type", "head"}},
+                     {{"ray.io/node-type", "worker"}},
+                     "c-head-bcdfg",
+                     ""};
 const Framework kDask{"dask",
                       "dask.org/cluster-name",
                       "daskclusters",
@@ -63,15 +68,16 @@ const Framework kSparkCluster{"spark-cluster",
                               {{"spark-role", "worker"}},
                               "",
                               "statefulsets"};
-const Framework kChart{"spark-chart",
-                       "app.kubernetes.io/instance",
-                       "",
-                       "",
-                       "",
-                       {{"app.kubernetes.io/component", "master"}, {"app.kubernetes.io/name", "spark"}},
-                       {{"app.kubernetes.io/component", "worker"}, {"app.kubernetes.io/name", "spark"}},
-                       "",
-                       "statefulsets"};
+const Framework kChart{
+    "spark-chart",
+    "app.kubernetes.io/instance",
+    "",
+    "",
+    "",
+    {{"app.kubernetes.io/component", "master"}, {"app.kubernetes.io/name", "spark"}},
+    {{"app.kubernetes.io/component", "worker"}, {"app.kubernetes.io/name", "spark"}},
+    "",
+    "statefulsets"};
 
 class Profiles : public IntegrationTest, public testing::WithParamInterface<Framework> {
  protected:
@@ -111,8 +117,8 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
       owned = OwnedBy(of.api_version, of.kind, "c", root_uid_, of.is_controller);
     }
     // Its label "app" is its name.
-    Metadata master{of.profile == "flink" ? "c" : "c-scheduler", Labels(of, of.master), {}, false,
-                    owned};
+    Metadata master{
+        of.profile == "flink" ? "c" : "c-scheduler", Labels(of, of.master), {}, false, owned};
     if (of.root.empty()) master.annotations = root.annotations;
     if (of.made_by.empty()) {
       master.name = of.head;
@@ -257,7 +263,10 @@ TEST_F(OfFrameworks, APodThatBelongsToAnotherResourceIsAmbiguous) {
   Make(kRay);
   const std::string another = api().Create("rayclusters", ns_, CustomOf({"d"}));
   DriverGoes();
-  MakePod({"d-head", Labels(kRay, kRay.master), {}, false,
+  MakePod({"d-head",
+           Labels(kRay, kRay.master),
+           {},
+           false,
            OwnedBy(kRay.api_version, kRay.kind, "d", another, true)});
   Watcher& watcher = WatchHead(kRay);
   EXPECT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
@@ -338,9 +347,9 @@ TEST_F(OfFrameworks, EndedSessionJobsGoBeforeTheirDeployment) {
 // Its pods are gone; only the resource tells of it.
 TEST_F(OfFrameworks, ASuspendedClusterIsListedAndSwept) {
   MakeDriver();
-  api().Create("rayclusters", ns_,
-               CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
-                        R"({"suspend": true})"));
+  api().Create(
+      "rayclusters", ns_,
+      CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}}, R"({"suspend": true})"));
   ASSERT_EQ(Says({"list"}), 0) << said_;
   EXPECT_NE(said_.find("\nc "), std::string::npos) << said_;
   EXPECT_EQ(Says({"check", "c"}), 0) << said_;

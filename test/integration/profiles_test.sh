@@ -168,7 +168,17 @@ JOB
   check "a session job may be deleted" quietly as worker delete flinksessionjob.flink.apache.org/j
 }
 
+# The pages of the documents show parts of these.
+examples() {
+  local example
+  for example in ray dask flink spark-connect; do
+    check "the example $example is accepted" quietly kubectl -n lab create --dry-run=server --validate=strict \
+      -f "$source_dir/manifests/examples/$example/cluster.yaml"
+  done
+}
+
 injection
+examples
 creators
 guard
 finished=true

@@ -19,7 +19,8 @@ constexpr const char* kHash = "[bcdfghjklmnpqrstvwxz2456789]";
 
 std::string Json(const std::vector<std::string>& texts) {
   std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + JsonWriter().String(text).Text();
+  for (const std::string& text : texts)
+    all += (all.empty() ? "" : ",") + JsonWriter().String(text).Text();
   return "[" + all + "]";
 }
 
@@ -72,9 +73,10 @@ std::string Forms() {
   for (const auto& row : ProfileTable::BuiltIn().rows()) {
     if (!row->pods) continue;
     const PodNameForm& pods = *row->pods;
-    add(Form(row->root_kind + "." + row->root.group,
-             {std::to_string(pods.cut), pods.lower ? "yes" : "", pods.fixed, pods.hash ? hash : "",
-              pods.hash ? part : "", pods.may_be_fixed ? (pods.random ? "sometimes" : "always") : ""}));
+    add(Form(
+        row->root_kind + "." + row->root.group,
+        {std::to_string(pods.cut), pods.lower ? "yes" : "", pods.fixed, pods.hash ? hash : "",
+         pods.hash ? part : "", pods.may_be_fixed ? (pods.random ? "sometimes" : "always") : ""}));
   }
   return "{" + all + "}";
 }
@@ -111,7 +113,8 @@ std::string Updated(const std::string& manifest, const std::vector<Literal>& lit
     std::string line = manifest.substr(at, end - at);
     const std::size_t begin = line.find_first_not_of(' ');
     for (const Literal& literal : literals) {
-      if (begin == std::string::npos || line.compare(begin, literal.begin.size(), literal.begin) != 0) {
+      if (begin == std::string::npos ||
+          line.compare(begin, literal.begin.size(), literal.begin) != 0) {
         continue;
       }
       ++found;
@@ -138,7 +141,8 @@ int Run(const std::string& root, bool writes) {
     const std::string updated = Updated(text, literals, found);
     if (updated == text) continue;
     ++wrong;
-    std::cout << file.path().string() << (writes ? ": written\n" : ": differs, run scripts/profiles\n");
+    std::cout << file.path().string()
+              << (writes ? ": written\n" : ": differs, run scripts/profiles\n");
     if (writes) std::ofstream(file.path()) << updated;
   }
   if (found < literals.size()) {
