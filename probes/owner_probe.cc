@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "probes/base/names.h"
+#include "probes/kube/pod_state.h"
 
 namespace cluster_watcher {
 namespace {
@@ -210,6 +211,16 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
       return sight;
     }
     fields->completed = fields->completed || (*completed && fields->status_counts);
+  }
+  if (!query.container.empty() && IsPod(type)) {
+    const auto ended = HasContainerEnded(item, query.container);
+    if (!ended) {
+      sight.setting_problem = "owner-container: " + object.Describe() + " has no container " +
+                              Quoted(query.container) + ": correct it";
+      SetUnknown(sight, sight.setting_problem);
+      return sight;
+    }
+    fields->completed = fields->completed || *ended;
   }
   sight.object = object;
   sight.fields = *std::move(fields);

@@ -54,7 +54,7 @@ with_a_row() {
        "[\"RayCluster.ray.io\",\"Mine.example.com\"", "[{\"oshinko-cluster\":[\"*\"]},{\"example.com/c\":[\"*\"]}",
        "\\\"name\\\":\\\"mine\\\""] as $wanted
     | {"cluster-watcher": [0, 4], "cluster-watcher-guard": [0, 1, 2, 3], "cluster-watcher-injection": [0]}[$name]
-    | select(.) | "\($name): \(all(.[]; $text | contains($wanted[.])))"' | sort
+    | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | sort
 }
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command

@@ -468,5 +468,24 @@ TEST_F(DeploymentConfigOwner, ScaledToZeroTheClusterGoes) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
+// A mesh's sidecar runs on when the driver's own container has ended.
+TEST_F(CustomOwner, APodHasCompletedWithItsOwnersContainer) {
+  MakeCluster();
+  Make("pods", R"({"restartPolicy": "Never", "containers": [{"name": "base", "image": "x"},
+      {"name": "istio-proxy", "image": "x"}]})");
+  const auto base_is = [&](const char* state) {
+    SetStatus("pods", R"({"phase": "Running", "containerStatuses": [{"name": "base", "image": "x",
+        "imageID": "x", "ready": false, "restartCount": 0, "state": )" +
+                          std::string(state) + "}]}");
+  };
+  base_is(R"({"running": {}})");
+  Watcher& wrong = WatchForHours("pod/bob", "--owner-container=main");
+  ASSERT_TRUE(Shows(wrong, "keep: misconfigured")) << wrong.Log();
+  Watcher& watcher = WatchOver("pod/bob", {"--owner-container=base"});
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  base_is(R"({"terminated": {"exitCode": 1}})");
+  EXPECT_TRUE(Finishes(watcher)) << watcher.Log();
+}
+
 }  // namespace
 }  // namespace cluster_watcher::integration

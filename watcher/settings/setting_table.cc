@@ -182,6 +182,12 @@ std::vector<Setting> OwnerSettings() {
       {{"owner-namespace", "NAMESPACE", "", "the owner's namespace; without it the pod's"},
        TextThat(IsDnsLabel, &Settings::owner_namespace, kNotANamespace),
        ""},
+      {{"owner-container", "NAME", "",
+        "the container of an owner that is a Pod: once it has ended for good the Pod has completed, "
+        "even if others run on"},
+       TextThat(IsDnsLabel, &Settings::owner_container,
+                " is not a container's name: write it as in base"),
+       ""},
   };
 }
 

@@ -28,6 +28,7 @@ struct Settings {
   std::optional<OwnerName> owner;
   std::string owner_kind;       // the one kind that a bare name may mean; empty: any
   std::string owner_namespace;  // empty: the pod's
+  std::string owner_container;  // of a Pod; empty: the Pod as a whole
 
   std::string cluster;        // empty: the value of the pod's cluster label
   std::string cluster_label;  // empty: the profile's
