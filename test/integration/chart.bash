@@ -54,7 +54,7 @@ with_a_row() {
        "[\"RayCluster.ray.io\",\"Mine.example.com\"", "[{\"oshinko-cluster\":[\"*\"]},{\"example.com/c\":[\"*\"]}",
        "\\\"name\\\":\\\"mine\\\""] as $wanted
     | {"cluster-watcher": [0, 4], "cluster-watcher-guard": [0, 1, 2, 3], "cluster-watcher-injection": [0]}[$name]
-    | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | sort
+    | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | LC_ALL=C sort
 }
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
@@ -74,7 +74,7 @@ the_chart() {
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster},guard.mutatedByOthers={example.com/seen}'
   check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
-    'cluster-watcher: true' 'cluster-watcher-guard: true' 'cluster-watcher-injection: true') <(with_a_row)
+    'cluster-watcher-guard: true' 'cluster-watcher-injection: true' 'cluster-watcher: true') <(with_a_row)
   check "and owners from creators" renders "$(with policy owner-from-creator)" --kube-version=1.36.0 \
     --set ownerFromCreator=true
   check "and the sweep of all namespaces" renders "$(with policy sweep)" --kube-version=1.36.0 --set sweep.enabled=true

@@ -17,7 +17,7 @@ for kind in rayclusters.ray.io rayjobs.ray.io daskclusters.kubernetes.dask.org \
   sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org; do
   kubectl apply -f "$source_dir/test/custom_resources/$kind.json" >/dev/null
 done
-kubectl wait --for=condition=Established --timeout=60s crd --all >/dev/null
+within 60 quietly kubectl wait --for=condition=Established --timeout=30s crd --all
 kubectl apply -k "$(with policy owner-from-creator)" >/dev/null
 for ns in lab plain; do kubectl create namespace "$ns" >/dev/null; done
 kubectl label namespace lab cluster-watcher/enabled=true cluster-watcher/owner-from-creator=true >/dev/null
