@@ -50,8 +50,8 @@ struct OwnerQuery {
   std::string home_ns;                          // the watcher's own, so it is known to exist
   std::optional<RecordedOwner> recorded;        // what this name and namespace stood for before
   std::optional<CompletedWhen> completed_when;  // for custom resources
-  std::string container = {};    // of a Pod: it has completed once this has; empty: as a whole
-  ClusterOfPods cluster = {};                   // its own pods don't count as the owner's
+  std::string container = {};  // of a Pod: it has completed once this has; empty: as a whole
+  ClusterOfPods cluster = {};  // its own pods don't count as the owner's
 };
 
 // An answer of the API server that an observation rests on.

@@ -57,13 +57,14 @@ std::string LabelRule::ToText() const {
   std::string text;
   for (const auto& [key, values] : labels) {
     if (!text.empty()) text += ",";
+    text += key;
     if (values.size() == 1) {
-      text += key + "=" + values.front();
+      text.append("=").append(values.front());
       continue;
     }
     std::string any;
-    for (const std::string& value : values) any += (any.empty() ? "" : ",") + value;
-    text += key + " in (" + any + ")";
+    for (const std::string& value : values) any.append(any.empty() ? "" : ",").append(value);
+    text.append(" in (").append(any).append(")");
   }
   return text;
 }

@@ -35,8 +35,11 @@ class RowReader {
     profile.inherits = row_["inherits"] && row_["inherits"].as<bool>();
     if (const auto text = TextIn("rollout"); !text.empty()) {
       auto when = CompletedWhen::Parse(text);
-      if (when) profile.rollout = *std::move(when);
-      if (!when) Mistake("rollout", when.error().message);
+      if (!when) {
+        Mistake("rollout", when.error().message);
+      } else {
+        profile.rollout = *std::move(when);
+      }
     }
     ReadPods(profile);
     ReadUses(profile);
@@ -61,7 +64,7 @@ class RowReader {
 
   std::string Text(const YAML::Node& map, const std::string& field, bool (*fits)(std::string_view),
                    const std::string& form) {
-    const auto text = map[field] ? map[field].as<std::string>() : std::string();
+    auto text = map[field] ? map[field].as<std::string>() : std::string();
     if (!fits(text)) Mistake(field, Quoted(text) + " is not " + form);
     return text;
   }
@@ -92,7 +95,7 @@ class RowReader {
 
   KindName Resource(const YAML::Node& map, const std::string& field) {
     const auto text = map["resource"] ? map["resource"].as<std::string>() : std::string();
-    const KindName name = SplitKindName(text);
+    KindName name = SplitKindName(text);
     if (!IsKindName(text) || name.group.empty()) {
       Mistake(field + ".resource", Quoted(text) + " is not PLURAL.GROUP");
     }
@@ -173,8 +176,10 @@ Result<std::vector<Profile>> ReadRows(std::string_view text) {
       rows.push_back(reader.Read());
       const std::string& name = rows.back().name;
       for (const std::string& mistake : reader.mistakes()) {
-        mistakes += (mistakes.empty() ? "" : "; ") + which;
-        mistakes += (name.empty() ? ": " : " (" + name + "): ") + mistake;
+        mistakes += mistakes.empty() ? "" : "; ";
+        mistakes += which;
+        if (!name.empty()) mistakes.append(" (").append(name).append(")");
+        mistakes.append(": ").append(mistake);
       }
     }
   } catch (const YAML::Exception& error) {

@@ -148,7 +148,9 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
   }
   std::string Head(const Framework& of) {
     std::string selector = of.label + "=c";
-    for (const auto& [key, value] : of.master) selector += "," + key + "=" + value;
+    for (const auto& [key, value] : of.master) {
+      selector.append(",").append(key).append("=").append(value);
+    }
     const auto pods = api().Names("pods", ns_, selector);
     return pods.empty() ? "" : pods.front();
   }

@@ -301,8 +301,14 @@ ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) con
 
 OwnerQuery Observer::QueryForOwner(const std::optional<ClusterId>& cluster) const {
   const Settings& settings = *settings_;
-  return {*owner_.name, settings.owner_kind,     owner_.ns,           settings.ns,
-          owner_.seen,  settings.completed_when, settings.owner_container, ClusterPods(cluster)};
+  return {*owner_.name,
+          settings.owner_kind,
+          owner_.ns,
+          settings.ns,
+          owner_.seen,
+          settings.completed_when,
+          settings.owner_container,
+          ClusterPods(cluster)};
 }
 
 std::string Observer::OwnerKind(const Snapshot& snapshot) const {

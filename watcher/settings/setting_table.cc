@@ -183,7 +183,8 @@ std::vector<Setting> OwnerSettings() {
        TextThat(IsDnsLabel, &Settings::owner_namespace, kNotANamespace),
        ""},
       {{"owner-container", "NAME", "",
-        "the container of an owner that is a Pod: once it has ended for good the Pod has completed, "
+        "the container of an owner that is a Pod: once it has ended, and isn't started again, the "
+        "Pod has completed, "
         "even if others run on"},
        TextThat(IsDnsLabel, &Settings::owner_container,
                 " is not a container's name: write it as in base"),

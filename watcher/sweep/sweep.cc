@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct ClusterName {
   std::string name;
   std::size_t words;  // which of the request's
 
-  auto operator<=>(const ClusterName&) const = default;
+  bool operator<(const ClusterName& other) const {
+    return std::tie(ns, name, words) < std::tie(other.ns, other.name, other.words);
+  }
 };
 
 class Sweeper {

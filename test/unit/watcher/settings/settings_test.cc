@@ -48,7 +48,8 @@ void ExpectSource(const ResolvedSettings& resolved, const std::string& name,
 
 TEST(Settings, AreDescribedInOrderWithTheirDefaults) {
   const auto defaults = Pairs(
-      "owner= owner-kind= owner-namespace= owner-container= cluster= cluster-label=oshinko-cluster profile= "
+      "owner= owner-kind= owner-namespace= owner-container= cluster= cluster-label=oshinko-cluster "
+      "profile= "
       "namespace= pod= "
       "poll-interval=5s confirmations=3 grace-period= scaled-to-zero-grace-period= "
       "startup-grace=5m surge-limit=10 surge-grace=10m completed-when= "
