@@ -141,6 +141,7 @@ class ClusterProbe {
   Result<std::vector<ApiRequest>, ApiError> LabelledDrivers(const ClusterId& cluster,
                                                             const OwnerOfCluster& owner,
                                                             const Patience& patience);
+  void FindOwnJob(DriverSearch& search, const Patience& patience);
   void FindUsesByName(DriverSearch& search, const Patience& patience);
 
   KubeClient& client_;

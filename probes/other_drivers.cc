@@ -71,14 +71,31 @@ Result<std::optional<ResourceType>, ApiError> ClusterProbe::UsesType(const Clust
   return discovery_.ByPlural(uses->resource.kind, uses->resource.group, patience);
 }
 
-// The framework's own resources name the cluster in their spec; the cluster's own may run a job.
+// The cluster's own resource may run a job, whatever else of the framework is served.
+void ClusterProbe::FindOwnJob(DriverSearch& search, const Patience& patience) {
+  OtherDrivers& drivers = search.drivers;
+  const auto& uses = search.cluster.profile->uses;
+  if (!uses->itself) return;
+  JsonDocument whole;
+  const auto resource = ResourceOf(search.cluster, patience, &whole);
+  if (!resource) drivers.unknown = resource.error();
+  if (!resource || !*resource) return;
+  const auto job = uses->itself->Locate(whole.root());
+  if (job && job->Exists() && !job->IsNull() && !uses->HasEnded(whole.root())) {
+    drivers.in_use_by = "the job of " + (*resource)->Describe();
+  }
+}
+
+// The framework's own resources name the cluster in their spec.
 void ClusterProbe::FindUsesByName(DriverSearch& search, const Patience& patience) {
   const ClusterId& cluster = search.cluster;
   OtherDrivers& drivers = search.drivers;
   const auto& uses = cluster.profile->uses;
+  if (!uses) return;
+  FindOwnJob(search, patience);
   const auto type = UsesType(cluster, patience);
   if (!type) drivers.unknown = type.error();
-  if (!uses || !type || !*type || drivers.Keeps()) return;
+  if (!type || !*type || drivers.Keeps()) return;
   const auto judge = [&](JsonValue item) {
     auto meta = ReadObjectMeta(item);
     if (!meta) {
@@ -95,15 +112,6 @@ void ClusterProbe::FindUsesByName(DriverSearch& search, const Patience& patience
   };
   const auto listed = client_.EachItem(ApiRequest::List(**type, cluster.ns), judge, patience);
   if (!listed) drivers.unknown = listed.error();
-  if (!uses->itself || drivers.Keeps()) return;
-  JsonDocument whole;
-  const auto resource = ResourceOf(cluster, patience, &whole);
-  if (!resource) drivers.unknown = resource.error();
-  if (!resource || !*resource) return;
-  const auto job = uses->itself->Locate(whole.root());
-  if (job && job->Exists() && !job->IsNull() && !uses->HasEnded(whole.root())) {
-    drivers.in_use_by = "the job of " + (*resource)->Describe();
-  }
 }
 
 std::optional<OtherDrivers> ClusterProbe::FindLastUser(const ClusterId& cluster,

@@ -70,6 +70,9 @@ std::string LabelRule::ToText() const {
 }
 
 bool ProfileUses::HasEnded(JsonValue object) const {
+  // A status may be behind what was submitted since.
+  const auto seen = object["status"]["observedGeneration"].AsInteger();
+  if (seen && *seen < object["metadata"]["generation"].AsInteger().value_or(0)) return false;
   const auto now = state.Find(object);
   return now && *now && std::find(ended.begin(), ended.end(), **now) != ended.end();
 }

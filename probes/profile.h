@@ -93,6 +93,8 @@ class ProfileTable {
   // Whether the metadata of a pod, or of a pod template, is labelled as a master's, by any row; as
   // one of a framework only with the label of a cluster.
   bool IsMaster(JsonValue metadata) const;
+  // Whether it is labelled as of a cluster in Oshinko's words, which then count alone.
+  bool IsOfDefault(const ObjectMeta& object) const;
   // Returns the profile whose masters are labelled so, else whose members are: the default one
   // wins, and is returned where none fits. An error names the two that it could be.
   Result<SharedProfile> OfMaster(const ObjectMeta& pod) const;

@@ -165,7 +165,11 @@ OBJECTS
 {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkSessionJob", "metadata": {"name": "j"},
  "spec": {"deploymentName": "c"}}
 JOB
-  check "a session job may be deleted" quietly as worker delete flinksessionjob.flink.apache.org/j
+  check "a session job that runs may not be deleted" refuses "'cluster-watcher-guard'" \
+    as worker delete flinksessionjob.flink.apache.org/j
+  kubectl -n lab patch flinksessionjob.flink.apache.org/j --subresource=status --type=merge \
+    -p '{"status": {"jobStatus": {"state": "FINISHED"}}}' >/dev/null
+  check "but one that has ended" quietly as worker delete flinksessionjob.flink.apache.org/j
 }
 
 # The pages of the documents show parts of these.

@@ -31,6 +31,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   DeletionMemory memory;
   memory.cluster = *look.cluster;
   memory.root_uid = look.root->meta.uid;
+  memory.root_is_resource = look.cluster->IsResource(*look.root);
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.pod_says.mounted;
   memory.volumes = settings.volumes;

@@ -135,7 +135,8 @@ Group SortMember(const KubeObject& object, DeletionMemory& memory, MemberPass& p
   List(object, memory, pass);
   if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
   const bool is_needed = object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
-                         IsOfRootSet(object, memory);
+                         IsOfRootSet(object, memory) ||
+                         (memory.root_is_resource && memory.cluster.Owns(object.meta));
   const bool is_last = is_needed && !memory.root_uid.empty();
   return is_last ? &MemberPass::last : &MemberPass::to_delete;
 }

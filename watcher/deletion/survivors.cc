@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/owner_kinds.h"
 #include "watcher/deletion/objects_by_uid.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/owner_reference.h"
@@ -68,7 +69,8 @@ void Survivors::ReadAboveListed(Search& search) {
   for (const KubeObject& object : search.listed.objects) {
     const OwnerReference* owner = cluster_.Above(object.meta);
     for (int i = 0; owner != nullptr && i < kLongestOwnerChain; ++i) {
-      const bool is_listed = FindBuiltInByKind(owner->api_version, owner->kind) != nullptr ||
+      const ResourceType* built_in = FindBuiltInByKind(owner->api_version, owner->kind);
+      const bool is_listed = (built_in != nullptr && IsWorkload(*built_in)) ||
                              search.objects.Find(owner->uid) != nullptr;
       if (is_listed || owner->uid == root_uid || !done.insert(owner->uid).second) break;
       const auto above = ReadAbove(search.memory, *owner);

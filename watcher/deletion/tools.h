@@ -12,6 +12,7 @@
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/look_reads.h"
+#include "probes/owner_kinds.h"
 #include "watcher/settings/settings_in_force.h"
 
 namespace cluster_watcher {
@@ -50,8 +51,7 @@ inline PropagationPolicy PropagationOf(const Tools& tools) {
 // How the delete of the master root is sent. A custom resource's operator ends what it made in its
 // own order; AwaitGone goes on in the foreground where it doesn't.
 inline PropagationPolicy RootPropagationOf(const Tools& tools, const ResourceType& root) {
-  const bool has_operator = FindBuiltInByName(root.plural, root.group) == nullptr;
-  return has_operator ? PropagationPolicy::kBackground : PropagationOf(tools);
+  return IsWorkload(root) ? PropagationOf(tools) : PropagationPolicy::kBackground;
 }
 
 // For the reads of one pass of a deletion. Without it, where requests fail now and then, hardly a

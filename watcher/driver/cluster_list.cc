@@ -128,7 +128,8 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
         list,
         [&](JsonValue item) {
           const auto meta = ReadObjectMeta(item);
-          if (!meta) return;
+          const bool is_usual = profile->cluster_label == kDefaultClusterLabel;
+          if (!meta || (!is_usual && ProfileTable::BuiltIn().IsOfDefault(*meta))) return;
           const auto name =
               is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
           if (name && !name->empty()) names.emplace(meta->ns(), *name);

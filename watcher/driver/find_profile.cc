@@ -21,11 +21,18 @@ Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster
   const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
   const bool is_refused = !resource && resource.error().failure == ApiFailure::kForbidden;
   if (!resource && !is_refused) return Unexpected{resource.error()};
-  if (resource && *resource) return true;
+  const auto is_of_it = [](const ObjectMeta& meta) {
+    return !ProfileTable::BuiltIn().IsOfDefault(meta);
+  };
+  if (resource && *resource && is_of_it((*resource)->meta)) return true;
   return UnlessForbidden(tools.client.AnyItem(
       ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
                                  true),
-      [](JsonValue) { return true; }, patience));
+      [&](JsonValue item) {
+        const auto meta = ReadObjectMeta(item);
+        return meta && is_of_it(*meta);
+      },
+      patience));
 }
 
 DriverOutcome Unreadable(const ApiError& error) {

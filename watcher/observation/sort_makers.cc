@@ -82,9 +82,10 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
       }
       is_roots = top->meta.uid == root.meta.uid;
       if (!is_roots) AddOnce(around.other_masters, *std::move(top));
-    } else if (!is_master && !is_roots && SpeaksForItself(object)) {
-      around.named.push_back(object);
     }
+    // A custom resource is the root of workloads that people can label.
+    const bool is_named = is_pod ? !is_master && !is_roots : object.meta.uid != root.meta.uid;
+    if (is_named && SpeaksForItself(object)) around.named.push_back(object);
     if (!is_roots || !is_pod) continue;
     around.root_pods.push_back(object);
     if (is_master && !object.meta.deleting) around.master_pods.push_back(object);

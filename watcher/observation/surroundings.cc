@@ -114,7 +114,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
-    settings_at_start_ = settings_taken_ = annotations;
+    settings_at_start_ = annotations;
   }
   pod_uid_ = meta->uid;
   auto& errors = snapshot.facts.setting_errors;
@@ -273,14 +273,16 @@ void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snap
   for (const auto& [key, value] : snapshot.root->meta.annotations()) {
     if (!key.starts_with(annotation::kPrefix)) continue;
     of_root.emplace(key, value);
-    if (key != annotation::kOwner) settings[key] = value;
+    // Which cluster it is, its name says.
+    const std::string_view name =
+        std::string_view(key).substr(std::string_view(annotation::kPrefix).size());
+    const bool is_cluster = name.starts_with("cluster") || name == "profile";
+    if (key != annotation::kOwner && !is_cluster) settings[key] = value;
   }
   for (std::string& error : settings_.ErrorsIn(of_root)) {
     snapshot.facts.setting_errors.push_back(snapshot.root->Describe() + ": " + error);
   }
-  if (settings == settings_taken_) return;
   settings_.TakeAnnotations(settings);
-  settings_taken_ = std::move(settings);
 }
 
 // Where no pod speaks the template does: none can be made, or its root is scaled to 0.

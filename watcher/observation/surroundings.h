@@ -91,7 +91,6 @@ class SurroundingsReader {
   // Kept from one look to the next.
   std::string pod_uid_;        // empty: not read yet
   TextMap settings_at_start_;  // the pod's annotations then
-  TextMap settings_taken_;     // the annotations in force: those, and the custom resource's
   std::optional<ClusterId> cluster_;
   std::optional<KubeObject> root_;
   std::optional<ObjectMeta> pod_;  // nullopt: the last look didn't read it
