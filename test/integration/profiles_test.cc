@@ -363,6 +363,18 @@ TEST_F(OfFrameworks, ASuspendedClusterIsListedAndSwept) {
   EXPECT_FALSE(api().Exists("rayclusters", ns_, "c")) << said_;
 }
 
+// Else the other one would lose its user, and go under it.
+TEST_F(OfFrameworks, WhoeverUsesOneClaimsNoOtherOfAnotherFramework) {
+  Make(kRay);
+  MakeDriver("alice");
+  api().Patch("deployments", ns_, "alice",
+              R"({"metadata": {"labels": {"uses-oshinko-cluster": "c"}}})");
+  MakeCluster();
+  EXPECT_NE(Says({"claim", "spark", "--app=deployment/alice"}), 0) << said_;
+  EXPECT_EQ(api().Names("deployments", ns_, "uses-oshinko-cluster=c"),
+            std::vector<std::string>{"alice"});
+}
+
 TEST_F(OfFrameworks, SettingsOnTheResourceCountAndChangeWithIt) {
   Make(kRay);
   api().Annotate("rayclusters", ns_, "c", "cluster-watcher/dry-run", "true");

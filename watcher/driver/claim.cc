@@ -5,6 +5,7 @@
 
 #include "probes/base/names.h"
 #include "probes/owner_kinds.h"
+#include "watcher/driver/find_profile.h"
 #include "watcher/driver/persistence.h"
 #include "watcher/driver/write_meta.h"
 #include "watcher/observation/owner_names.h"
@@ -171,8 +172,13 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
                                            const Application& app) {
   const std::string used = app.Uses().value_or("");
   if (used.empty() || used == cluster.name) return std::nullopt;
+  // The label is the same in all frameworks' words.
+  auto found = FindProfile(tools, ProfileTable::BuiltIn(), cluster.ns, used);
+  if (!found) return std::move(found).error();
+  const bool is_usual = cluster.profile->name == DefaultProfile()->name;
+  const SharedProfile usual = is_usual ? cluster.profile : DefaultProfile();
   const auto view = ReadClusterView(tools.client, tools.discovery,
-                                    {cluster.ns, cluster.profile, used}, tools.Reads());
+                                    {cluster.ns, *found ? *found : usual, used}, tools.Reads());
   if (!view) return Unknown(view.error());
   if (!view->exists) return std::nullopt;
   // Released it would be nobody's, and stay for ever.
