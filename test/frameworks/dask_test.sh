@@ -27,6 +27,13 @@ within 60 can_be_made
 kubectl apply -k "$(with policy owner-from-creator)" >/dev/null
 kubectl create namespace lab >/dev/null
 kubectl label namespace lab cluster-watcher/enabled=true cluster-watcher/owner-from-creator=true >/dev/null
+# The API server takes a policy up a moment after it was written.
+is_in_force() {
+  kubectl -n lab create --dry-run=server -o json -f - 2>/dev/null <<<'{"apiVersion": "v1", "kind": "Pod",
+    "metadata": {"name": "probe", "labels": {"dask.org/component": "scheduler", "dask.org/cluster-name": "c"}},
+    "spec": {"containers": [{"name": "c", "image": "c"}]}}' | jq -e '.spec.initContainers != null' >/dev/null
+}
+within 30 is_in_force
 kubectl -n lab create serviceaccount notebook >/dev/null
 kubectl -n lab create role notebook --verb='*' --resource=daskclusters.kubernetes.dask.org >/dev/null
 kubectl -n lab create rolebinding notebook --role=notebook --serviceaccount=lab:notebook >/dev/null

@@ -69,7 +69,7 @@ marks() {
 }
 
 injection() {
-  check "a Ray head is injected" is_injected '{"ray.io/node-type": "head", "ray.io/cluster": "c"}'
+  check "a Ray head is injected" within 30 is_injected '{"ray.io/node-type": "head", "ray.io/cluster": "c"}'
   check "a Ray worker isn't" is_left '{"ray.io/node-type": "worker", "ray.io/cluster": "c"}'
   check "a head without a cluster isn't" is_left '{"ray.io/node-type": "head"}'
   check "a Dask scheduler is" is_injected '{"dask.org/component": "scheduler", "dask.org/cluster-name": "c"}'
