@@ -23,11 +23,6 @@ constexpr std::size_t kLongestListed = 1'024;  // bytes
 
 }  // namespace
 
-std::string ClusterId::Selector() const {
-  const std::string members = profile->members.ToText();
-  return label() + "=" + name + (members.empty() ? "" : "," + members);
-}
-
 const OwnerReference* ClusterId::Above(const ObjectMeta& meta) const {
   if (const OwnerReference* controller = meta.Controller()) return controller;
   const auto& owners = meta.owner_references();

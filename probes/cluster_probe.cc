@@ -39,12 +39,17 @@ Unexpected<ApiError> Problem(ApiFailure failure, const KubeObject& object, std::
   return {ApiError{failure, object.Describe() + ": " + std::move(why), std::nullopt}};
 }
 
-ApiError Malformed(const ResourceType& type, const Error& error) {
+}  // namespace
+
+ApiError ClusterProbe::Malformed(const ResourceType& type, const Error& error) {
   return {ApiFailure::kUnexpected, "list " + type.QualifiedName() + ": " + error.message,
           std::nullopt};
 }
 
-}  // namespace
+ApiError ClusterProbe::Endless(const KubeObject& object) {
+  return {ApiFailure::kUnexpected, object.Describe() + ": its chain of controllers has no end",
+          std::nullopt};
+}
 
 Result<KubeObject, ApiError> ClusterProbe::ReadController(const KubeObject& object,
                                                           const OwnerReference& controller,
@@ -81,7 +86,7 @@ Result<std::optional<KubeObject>, ApiError> ClusterProbe::ResourceOf(const Clust
                                                                      JsonDocument* whole) {
   const KindName& root = cluster.profile->root;
   if (!cluster.profile->HasRoot()) return std::optional<KubeObject>();
-  auto type = discovery_.ByPlural(root.kind, root.group, patience);
+  auto type = discovery_.ByPlural(root, patience);
   if (!type) return Unexpected{std::move(type).error()};
   // A label's value may be no name that an object can have.
   if (!*type || !IsDnsSubdomain(cluster.name)) return std::optional<KubeObject>();
@@ -136,11 +141,12 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
     if (whole != nullptr) *whole = std::move(read);
     current = **std::move(next);
   }
-  return Problem(ApiFailure::kUnexpected, current, "its chain of controllers has no end");
+  return Unexpected{Endless(current)};
 }
 
 std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType> types,
                                                     const ClusterId& cluster,
+                                                    const KubeObject* resource,
                                                     const Patience& patience) {
   std::vector<ApiRequest> requests;
   for (const ResourceType& known : types) {
@@ -148,8 +154,8 @@ std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType
     if (type && *type) requests.push_back(MakerRequest(**type, cluster));
   }
   const KindName& root = cluster.profile->root;
-  if (!cluster.profile->HasRoot()) return requests;
-  const auto type = discovery_.ByPlural(root.kind, root.group, patience);
+  if (resource != nullptr || !cluster.profile->HasRoot()) return requests;
+  const auto type = discovery_.ByPlural(root, patience);
   if (type && *type) requests.push_back(ApiRequest::GetMetadata(**type, cluster.ns, cluster.name));
   return requests;
 }
@@ -230,10 +236,7 @@ ClusterListing ClusterProbe::ListAll(std::span<const ResourceType> types, const 
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
         if (!meta) {
-          listing.failed.push_back(
-              {ApiFailure::kUnexpected,
-               "list " + requests[which].type.QualifiedName() + ": " + meta.error().message,
-               std::nullopt});
+          listing.failed.push_back(Malformed(requests[which].type, meta.error()));
         } else if (cluster.Owns(*meta)) {
           const ResourceType& type = requests[which].type;
           const Profile& profile = *cluster.profile;

@@ -91,7 +91,8 @@ class ClusterProbe {
                             const KubeObject* resource, const Patience& patience);
   // Returns the requests with which ListMakers begins, as far as it is known what is served.
   std::vector<ApiRequest> MakerRequests(std::span<const ResourceType> types,
-                                        const ClusterId& cluster, const Patience& patience);
+                                        const ClusterId& cluster, const KubeObject* resource,
+                                        const Patience& patience);
 
   // Looks for another driver: an object of a kind that has a row in the table of owner kinds, that
   // is labelled as a user of the cluster, wants to run, and is neither the owner nor controlled by
@@ -114,6 +115,8 @@ class ClusterProbe {
   Result<std::vector<ResourceType>, ApiError> DriverTypes(const Patience& patience);
 
  private:
+  static ApiError Malformed(const ResourceType& type, const Error& error);
+  static ApiError Endless(const KubeObject& object);  // its chain of controllers
   ClusterListing ListAll(std::span<const ResourceType> types, const ClusterId& cluster,
                          bool as_makers, std::size_t concurrency, const Patience& patience);
   Result<std::optional<KubeObject>, ApiError> ReadAbove(const KubeObject& object,

@@ -7,14 +7,6 @@
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
-namespace {
-
-ApiError Malformed(const ResourceType& type, const Error& error) {
-  return {ApiFailure::kUnexpected, "list " + type.QualifiedName() + ": " + error.message,
-          std::nullopt};
-}
-
-}  // namespace
 
 Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std::string& uid,
                                                     const Patience& patience) {
@@ -27,9 +19,7 @@ Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std
     if (!next) return Unexpected{std::move(next).error()};
     object = *std::move(next);
   }
-  return Unexpected{ApiError{ApiFailure::kUnexpected,
-                             object.Describe() + ": its chain of controllers has no end",
-                             std::nullopt}};
+  return Unexpected{Endless(object)};
 }
 
 void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverSearch& search,
@@ -68,7 +58,7 @@ Result<std::optional<ResourceType>, ApiError> ClusterProbe::UsesType(const Clust
                                                                      const Patience& patience) {
   const auto& uses = cluster.profile->uses;
   if (!uses) return std::optional<ResourceType>();
-  return discovery_.ByPlural(uses->resource.kind, uses->resource.group, patience);
+  return discovery_.ByPlural(uses->resource, patience);
 }
 
 // The cluster's own resource may run a job, whatever else of the framework is served.
@@ -102,8 +92,7 @@ void ClusterProbe::FindUsesByName(DriverSearch& search, const Patience& patience
       drivers.unknown = Malformed(**type, meta.error());
       return;
     }
-    const auto named = uses->cluster.Find(item);
-    if (!named || *named != cluster.name || uses->HasEnded(item)) return;
+    if (!uses->IsOf(item, cluster.name) || uses->HasEnded(item)) return;
     const KubeObject user{**type, *std::move(meta)};
     if (user.meta.uid == search.owner.uid) return;
     const auto controlled = IsControlledBy(user, search.owner.uid, patience);

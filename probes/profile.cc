@@ -69,12 +69,23 @@ std::string LabelRule::ToText() const {
   return text;
 }
 
+bool ProfileUses::IsOf(JsonValue object, const std::string& name) const {
+  const auto named = cluster.Find(object);
+  return named && *named == name;
+}
+
 bool ProfileUses::HasEnded(JsonValue object) const {
   // A status may be behind what was submitted since.
   const auto seen = object["status"]["observedGeneration"].AsInteger();
   if (seen && *seen < object["metadata"]["generation"].AsInteger().value_or(0)) return false;
   const auto now = state.Find(object);
   return now && *now && std::find(ended.begin(), ended.end(), **now) != ended.end();
+}
+
+std::string Profile::Selector(const std::string& cluster) const {
+  const std::string fixed = members.ToText();
+  return cluster_label + (cluster.empty() ? "" : "=" + cluster) +
+         (fixed.empty() ? "" : "," + fixed);
 }
 
 bool Profile::IsRoot(const ResourceType& type) const {

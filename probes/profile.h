@@ -35,6 +35,7 @@ struct ProfileUses {
   std::optional<FieldPath> itself;  // where it is there, the root has such a state too
   bool blocks = false;              // the root isn't finalized while there are any
 
+  bool IsOf(JsonValue object, const std::string& name) const;  // of the cluster of this name
   bool HasEnded(JsonValue object) const;
 };
 
@@ -64,6 +65,10 @@ struct Profile {
   std::optional<ProfileUses> uses;
   std::vector<std::string> theirs;  // "RayJob.ray.io"
 
+  // Whether these are Oshinko's words, with whatever label of the cluster.
+  bool IsDefault() const { return name == "oshinko"; }
+  // A label selector of the objects of the cluster `cluster`; empty: of any cluster's.
+  std::string Selector(const std::string& cluster = "") const;
   bool HasRoot() const { return !root.kind.empty(); }
   // Whether objects of this kind stand for clusters.
   bool IsRoot(const ResourceType& type) const;

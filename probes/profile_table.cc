@@ -11,8 +11,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kDefaultName = "oshinko";
-
 // Reads one row; nodes may throw YAML::Exception.
 class RowReader {
  public:
@@ -23,17 +21,17 @@ class RowReader {
     RefuseUnknown(row_, "",
                   {"name", "master", "cluster", "members", "root", "template", "inherits",
                    "rollout", "pods", "uses", "theirs"});
-    profile.name = Text(row_, "name", IsDnsLabel, "a name of a-z, 0-9 and -");
+    profile.name = Text("name", IsDnsLabel, "a name of a-z, 0-9 and -");
     profile.master = Rule("master");
     if (profile.master.labels.empty()) Mistake("master", "it has no labels, so that all pods fit");
-    profile.cluster_label = Text(row_, "cluster", IsLabelKey, "a label's key");
+    profile.cluster_label = Text("cluster", IsLabelKey, "a label's key");
     profile.members = Rule("members");
     ReadRoot(profile);
-    for (const std::string& path : Texts(row_, "template")) {
+    for (const std::string& path : TextsOf(row_, "template")) {
       if (auto parsed = Path("template", path)) profile.templates.push_back(*std::move(parsed));
     }
-    profile.inherits = row_["inherits"] && row_["inherits"].as<bool>();
-    if (const auto text = TextIn("rollout"); !text.empty()) {
+    profile.inherits = ValueOf(row_, "inherits", false);
+    if (const auto text = TextOf(row_, "rollout"); !text.empty()) {
       auto when = CompletedWhen::Parse(text);
       if (!when) {
         Mistake("rollout", when.error().message);
@@ -43,7 +41,7 @@ class RowReader {
     }
     ReadPods(profile);
     ReadUses(profile);
-    profile.theirs = Texts(row_, "theirs");
+    profile.theirs = TextsOf(row_, "theirs");
     return profile;
   }
 
@@ -62,19 +60,24 @@ class RowReader {
     }
   }
 
-  std::string Text(const YAML::Node& map, const std::string& field, bool (*fits)(std::string_view),
+  // The value of a field that may be missing. Unlike a fallback of yaml-cpp's own this doesn't hide
+  // a value of another type.
+  template <typename Value>
+  static Value ValueOf(const YAML::Node& map, const std::string& field, Value otherwise = {}) {
+    return map[field] ? map[field].as<Value>() : otherwise;
+  }
+  static std::string TextOf(const YAML::Node& map, const std::string& field) {
+    return ValueOf<std::string>(map, field);
+  }
+  static std::vector<std::string> TextsOf(const YAML::Node& map, const std::string& field) {
+    return ValueOf<std::vector<std::string>>(map, field);
+  }
+
+  std::string Text(const std::string& field, bool (*fits)(std::string_view),
                    const std::string& form) {
-    auto text = map[field] ? map[field].as<std::string>() : std::string();
+    std::string text = TextOf(row_, field);
     if (!fits(text)) Mistake(field, Quoted(text) + " is not " + form);
     return text;
-  }
-
-  std::string TextIn(const std::string& field) const {
-    return row_[field] ? row_[field].as<std::string>() : std::string();
-  }
-
-  static std::vector<std::string> Texts(const YAML::Node& map, const std::string& field) {
-    return map[field] ? map[field].as<std::vector<std::string>>() : std::vector<std::string>();
   }
 
   LabelRule Rule(const std::string& field) {
@@ -94,7 +97,7 @@ class RowReader {
   }
 
   KindName Resource(const YAML::Node& map, const std::string& field) {
-    const auto text = map["resource"] ? map["resource"].as<std::string>() : std::string();
+    const auto text = TextOf(map, "resource");
     KindName name = SplitKindName(text);
     if (!IsKindName(text) || name.group.empty()) {
       Mistake(field + ".resource", Quoted(text) + " is not PLURAL.GROUP");
@@ -112,7 +115,7 @@ class RowReader {
     }
     RefuseUnknown(root, "root.", {"resource", "kind"});
     profile.root = Resource(root, "root");
-    profile.root_kind = root["kind"] ? root["kind"].as<std::string>() : std::string();
+    profile.root_kind = TextOf(root, "kind");
     if (profile.root_kind.empty()) Mistake("root.kind", "give the resource's kind");
   }
 
@@ -121,11 +124,11 @@ class RowReader {
     if (!pods) return;
     RefuseUnknown(pods, "pods.", {"cut", "lower", "fixed", "hash", "random"});
     PodNameForm form;
-    if (pods["cut"]) form.cut = pods["cut"].as<std::size_t>();
-    form.lower = pods["lower"] && pods["lower"].as<bool>();
-    form.hash = pods["hash"] && pods["hash"].as<bool>();
-    if (pods["fixed"]) form.fixed = pods["fixed"].as<std::string>();
-    const auto random = pods["random"] ? pods["random"].as<std::string>() : std::string("never");
+    form.cut = ValueOf<std::size_t>(pods, "cut", 0);
+    form.lower = ValueOf(pods, "lower", false);
+    form.hash = ValueOf(pods, "hash", false);
+    form.fixed = TextOf(pods, "fixed");
+    const auto random = ValueOf<std::string>(pods, "random", "never");
     if (random != "always" && random != "sometimes" && random != "never") {
       Mistake("pods.random", Quoted(random) + ": give always, sometimes or never");
     }
@@ -142,14 +145,14 @@ class RowReader {
     read.resource = Resource(uses, "uses");
     if (auto path = PathIn(uses, "cluster")) read.cluster = *std::move(path);
     if (auto path = PathIn(uses, "state")) read.state = *std::move(path);
-    read.ended = Texts(uses, "ended");
+    read.ended = TextsOf(uses, "ended");
     if (uses["itself"]) read.itself = PathIn(uses, "itself");
-    read.blocks = uses["blocks"] && uses["blocks"].as<bool>();
+    read.blocks = ValueOf(uses, "blocks", false);
     profile.uses = std::move(read);
   }
 
   std::optional<FieldPath> PathIn(const YAML::Node& map, const std::string& field) {
-    return Path("uses." + field, map[field] ? map[field].as<std::string>() : std::string());
+    return Path("uses." + field, TextOf(map, field));
   }
 
   std::optional<FieldPath> Path(const std::string& field, const std::string& text) {
@@ -241,8 +244,7 @@ SharedProfile ProfileTable::OfLabel(const std::string& cluster_label) const {
 bool ProfileTable::IsMaster(JsonValue metadata) const {
   return std::any_of(rows_.begin(), rows_.end(), [&](const SharedProfile& one) {
     return one->master.Holds(metadata) &&
-           (one->name == kDefaultName ||
-            metadata["labels"][one->cluster_label].AsString().has_value());
+           (one->IsDefault() || metadata["labels"][one->cluster_label].AsString().has_value());
   });
 }
 

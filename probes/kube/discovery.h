@@ -51,6 +51,10 @@ class Discovery {
   Result<std::optional<ResourceType>, ApiError> ByPlural(std::string_view plural,
                                                          std::string_view group,
                                                          const Patience& patience);
+  Result<std::optional<ResourceType>, ApiError> ByPlural(const KindName& name,
+                                                         const Patience& patience) {
+    return ByPlural(name.kind, name.group, patience);
+  }
 
   // Whether the list of groups names this one, as it was last read. Custom resources' groups are
   // always named; one whose own API server is down may not be.

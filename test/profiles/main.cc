@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -38,8 +37,7 @@ std::string Json(const LabelRule& rule, const std::string& any) {
 std::string Masters() {
   std::string all;
   for (const auto& row : ProfileTable::BuiltIn().rows()) {
-    const bool is_default = row == DefaultProfile();
-    all += (all.empty() ? "" : ",") + Json(row->master, is_default ? "" : row->cluster_label);
+    all += (all.empty() ? "" : ",") + Json(row->master, row->IsDefault() ? "" : row->cluster_label);
   }
   return "[" + all + "]";
 }

@@ -39,19 +39,19 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
   }
   order.timeout = ReadTimeout(invocation, "timeout", errors);
   order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
-  const auto read_objects = [&](const Settings& settings, std::vector<std::string>& problems) {
+  const auto read_objects = [&](Settings& settings, std::vector<std::string>& problems) {
     if (files.empty() || settings.cluster.empty()) return;
     auto file = ReadClusterFiles(files, {settings.ns, settings.Words(), settings.cluster},
                                  *settings.profiles, !settings.words);
     if (file) {
       order.objects = std::move(file->objects);
-      order.cluster.profile = file->profile;
+      settings.words = file->profile;
     } else {
       problems.insert(problems.end(), file.error().begin(), file.error().end());
     }
   };
   const auto create = [&](DriverSession& session) {
-    session.Use(order.cluster.profile);
+    session.Use(session.cluster().profile);
     order.cluster = session.cluster();
     return Create(session.tools(), order);
   };

@@ -44,12 +44,18 @@ ClusterId DriverSession::cluster() const {
   return {(*settings_)->ns, words_ ? words_ : DefaultProfile(), (*settings_)->cluster};
 }
 
+ListedTools::ListedTools(DriverSession& session, const std::string& ns, const std::string& label)
+    : lists(session.transport(), ns, label),
+      client(lists, session.tokens(), [](const RequestRecord&) {}),
+      discovery(client),
+      tools{client, discovery, session.tools().clock, session.tools().stop} {}
+
 int WithDriverSession(
     const Invocation& invocation, const Environment& environment, std::stop_token stop,
     std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
-    const std::function<void(const Settings&, std::vector<std::string>& errors)>& check) {
+    const std::function<void(Settings&, std::vector<std::string>& errors)>& check) {
   Session session = MakeSession(invocation, environment);
-  const Settings& settings = session.settings.settings;
+  Settings& settings = session.settings.settings;
   if (check && !settings.ns.empty()) check(settings, errors);
   session.errors.insert(session.errors.begin(), errors.begin(), errors.end());
   if (!session.errors.empty()) return PrintErrors(session.errors);

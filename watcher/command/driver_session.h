@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "probes/base/clock.h"
 #include "probes/cluster_probe.h"
+#include "probes/kube/cached_lists.h"
 #include "probes/kube/discovery.h"
 #include "probes/kube/token_source.h"
 #include "watcher/command/session.h"
@@ -52,13 +54,27 @@ class DriverSession {
   DriverTools tools_;
 };
 
+// Tools that read from lists (CachedLists) of the namespace `ns`, of which those of pods tell more
+// where the cluster label `label` is.
+struct ListedTools {
+  ListedTools(DriverSession& session, const std::string& ns, const std::string& label);
+  ListedTools(const ListedTools&) = delete;  // The client holds the address of the lists.
+  ListedTools& operator=(const ListedTools&) = delete;
+
+  CachedLists lists;
+  KubeClient client;
+  Discovery discovery;
+  const DriverTools tools;
+};
+
 // Makes the session of `invocation`, lets `work` do its work in it and prints what that came to.
-// `errors`: what is wrong with the command's own flags. `check` adds what is wrong by the settings;
-// it isn't asked where they lack a namespace. Returns the exit code.
+// `errors`: what is wrong with the command's own flags. `check` adds what is wrong by the settings,
+// and may say in whose words the cluster is; it isn't asked where they lack a namespace. Returns
+// the exit code.
 int WithDriverSession(
     const Invocation& invocation, const Environment& environment, std::stop_token stop,
     std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
-    const std::function<void(const Settings&, std::vector<std::string>& errors)>& check = {});
+    const std::function<void(Settings&, std::vector<std::string>& errors)>& check = {});
 
 // The value of `--app`; nullopt: it isn't given, or an error was added.
 std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors);

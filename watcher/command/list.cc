@@ -15,7 +15,6 @@
 #include "probes/base/duration_text.h"
 #include "probes/base/json.h"
 #include "probes/base/printable.h"
-#include "probes/kube/cached_lists.h"
 #include "watcher/command/driver_session.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/shared_flags.h"
@@ -180,17 +179,13 @@ class Lister {
 
   // Reads from lists, unless there is nothing of a framework.
   Result<std::vector<ClusterRow>, ApiError> ReadRows() {
-    const DriverTools& tools = session_.tools();
-    if (filter_.profile != session_.profiles().rows().front()) {
-      const auto names = FindClusterNames(tools, filter_.profile, filter_.ns);
+    if (!filter_.profile->IsDefault()) {
+      const auto names = FindClusterNames(session_.tools(), filter_.profile, filter_.ns);
       if (!names) return Unexpected{names.error()};
       if (names->empty()) return std::vector<ClusterRow>();
     }
-    CachedLists lists(session_.transport(), filter_.ns, filter_.profile->cluster_label);
-    KubeClient client(lists, session_.tokens(), [](const RequestRecord&) {});
-    Discovery discovery(client);
-    const DriverTools cached{client, discovery, tools.clock, tools.stop};
-    return ListClusters(cached, session_.with_annotations(), filter_);
+    const ListedTools cached(session_, filter_.ns, filter_.profile->cluster_label);
+    return ListClusters(cached.tools, session_.with_annotations(), filter_);
   }
 
   std::string NothingFound() const {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "probes/base/names.h"
-#include "probes/kube/cached_lists.h"
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
@@ -156,17 +155,13 @@ class Runner {
 
  private:
   Result<NamedCluster, DriverOutcome> FindName() {
-    const DriverTools& tools = session_->tools();
     const ClusterId cluster = session_->cluster();
     const auto profiles = session_->ProfilesMeant();
     if (!profiles) {
       return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, profiles.error())};
     }
-    CachedLists lists(session_->transport(), cluster.ns, cluster.label());
-    KubeClient client(lists, session_->tokens(), [](const RequestRecord&) {});
-    Discovery discovery(client);
-    return NameOfItsCluster(tools, {client, discovery, tools.clock, tools.stop}, *options_.app,
-                            *profiles, cluster.ns);
+    const ListedTools listed(*session_, cluster.ns, cluster.label());
+    return NameOfItsCluster(session_->tools(), listed.tools, *options_.app, *profiles, cluster.ns);
   }
   // Makes the session again, about the cluster as far as it is known.
   std::optional<int> Connect(const std::stop_token& stop) {

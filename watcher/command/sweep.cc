@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "probes/base/printable.h"
-#include "probes/kube/cached_lists.h"
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/shared_flags.h"
@@ -73,26 +72,12 @@ class Reporter {
   bool shown_ = false;
 };
 
-// Reads from lists, of which those of pods tell more where the label is.
-struct Glance {
-  Glance(DriverSession& session, const std::string& ns, const std::string& label)
-      : lists(session.transport(), ns, label),
-        client(lists, session.tokens(), [](const RequestRecord&) {}),
-        discovery(client),
-        tools{client, discovery, session.tools().clock, session.tools().stop} {}
-
-  CachedLists lists;
-  KubeClient client;
-  Discovery discovery;
-  const DriverTools tools;
-};
-
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
   DeletionSession deletion(session, environment, StepsAt::kElsewhere, Until::kGone);
   const auto profiles = session.ProfilesMeant();
   if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
-  std::deque<Glance> glances;
+  std::deque<ListedTools> glances;
   std::vector<SweepRequest::Words> words;
   for (const SharedProfile& profile : *profiles) {
     words.push_back({profile, glances.emplace_back(session, ns, profile->cluster_label).tools});

@@ -70,15 +70,14 @@ void MemberListing::AddEndedUses(Listed& listed, const Patience& patience) {
     listed.failed.push_back(error.message);
     listed.complete = false;
   };
-  const auto type = tools_.discovery.ByPlural(uses->resource.kind, uses->resource.group, patience);
+  const auto type = ClusterProbe(tools_.client, tools_.discovery).UsesType(cluster_, patience);
   if (!type) return fails(type.error());
   if (!*type) return;
   const auto read = tools_.client.EachItem(
       ApiRequest::List(**type, cluster_.ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        const auto named = uses->cluster.Find(item);
-        if (!meta || !named || *named != cluster_.name || !uses->HasEnded(item)) return;
+        if (!meta || !uses->IsOf(item, cluster_.name) || !uses->HasEnded(item)) return;
         listed.objects.push_back({**type, *std::move(meta)});
       },
       patience);

@@ -175,8 +175,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
   // The label is the same in all frameworks' words.
   auto found = FindProfile(tools, ProfileTable::BuiltIn(), cluster.ns, used);
   if (!found) return std::move(found).error();
-  const bool is_usual = cluster.profile->name == DefaultProfile()->name;
-  const SharedProfile usual = is_usual ? cluster.profile : DefaultProfile();
+  const SharedProfile usual = cluster.profile->IsDefault() ? cluster.profile : DefaultProfile();
   const auto view = ReadClusterView(tools.client, tools.discovery,
                                     {cluster.ns, *found ? *found : usual, used}, tools.Reads());
   if (!view) return Unknown(view.error());

@@ -107,8 +107,7 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
                                                 const SharedProfile& profile,
                                                 const std::string& ns) {
   const Patience patience = tools.Reads();
-  const std::string members = profile->members.ToText();
-  const std::string selector = profile->cluster_label + (members.empty() ? "" : "," + members);
+  const std::string selector = profile->Selector();
   std::vector<ApiRequest> lists = {
       ApiRequest::ListBySelector(*FindBuiltInByName("services", ""), ns, selector, true)};
   for (const ResourceType& known : WorkloadTypes()) {
@@ -117,7 +116,7 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
     if (*type) lists.push_back(ApiRequest::ListBySelector(**type, ns, selector, true));
   }
   if (profile->HasRoot()) {
-    auto type = tools.discovery.ByPlural(profile->root.kind, profile->root.group, patience);
+    auto type = tools.discovery.ByPlural(profile->root, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (*type) lists.push_back(ApiRequest::ListMetadata(**type, ns));
   }
@@ -128,8 +127,8 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
         list,
         [&](JsonValue item) {
           const auto meta = ReadObjectMeta(item);
-          const bool is_usual = profile->cluster_label == kDefaultClusterLabel;
-          if (!meta || (!is_usual && ProfileTable::BuiltIn().IsOfDefault(*meta))) return;
+          if (!meta) return;
+          if (!profile->IsDefault() && ProfileTable::BuiltIn().IsOfDefault(*meta)) return;
           const auto name =
               is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
           if (name && !name->empty()) names.emplace(meta->ns(), *name);

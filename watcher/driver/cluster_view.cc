@@ -71,10 +71,9 @@ Part ReadPart(const ResourceType& type, ObjectMeta meta, JsonValue item, const P
   part.is_master = IsMaster(type, item, profile) && !is_over;
   const JsonValue labels = PodTemplateOf(type, item)["metadata"]["labels"];
   // Other frameworks label their workers each in another way.
-  const bool is_labelled =
-      profile.master.labels.contains(kTypeLabel)
-          ? part.IsOfType(kWorkerType) || labels[kTypeLabel].AsString() == kWorkerType
-          : !part.is_master;
+  const bool is_labelled = profile.IsDefault() ? part.IsOfType(kWorkerType) ||
+                                                     labels[kTypeLabel].AsString() == kWorkerType
+                                               : !part.is_master;
   part.is_worker = IsWorkload(type) && !part.object.meta.deleting && is_labelled;
   part.refused = RefusalOf(type, item);
   if (part.is_pod) part.given_owner = ReadWatcherOrders(item).owner;
@@ -230,7 +229,7 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
              Selects(part.spec(), labels);
     });
   }
-  const bool is_spark = profile.name.starts_with("spark") || profile.name == "oshinko";
+  const bool is_spark = profile.name.starts_with("spark") || profile.IsDefault();
   if (master != nullptr) view.master = UrlOf(is_spark ? "spark" : "tcp", *master, 7077);
   if (const Part* web_ui = labelled(kWebUiType)) view.web_ui = UrlOf("http", *web_ui, 8080);
   const Part* route = find([](const Part& part) {

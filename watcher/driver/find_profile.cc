@@ -11,28 +11,26 @@ namespace cluster_watcher {
 namespace {
 
 // What the account may not read, it may not change either: whoever goes on is told so.
-Result<bool, ApiError> UnlessForbidden(Result<bool, ApiError> found) {
-  const bool is_forbidden = !found && found.error().failure == ApiFailure::kForbidden;
-  return is_forbidden ? Result<bool, ApiError>(false) : std::move(found);
-}
-
 Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster) {
   const Patience patience = tools.Reads();
+  const auto is_refused = [](const auto& read) {
+    return !read && read.error().failure == ApiFailure::kForbidden;
+  };
   const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
-  const bool is_refused = !resource && resource.error().failure == ApiFailure::kForbidden;
-  if (!resource && !is_refused) return Unexpected{resource.error()};
+  if (!resource && !is_refused(resource)) return Unexpected{resource.error()};
   const auto is_of_it = [](const ObjectMeta& meta) {
     return !ProfileTable::BuiltIn().IsOfDefault(meta);
   };
   if (resource && *resource && is_of_it((*resource)->meta)) return true;
-  return UnlessForbidden(tools.client.AnyItem(
+  auto any = tools.client.AnyItem(
       ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
                                  true),
       [&](JsonValue item) {
         const auto meta = ReadObjectMeta(item);
         return meta && is_of_it(*meta);
       },
-      patience));
+      patience);
+  return is_refused(any) ? Result<bool, ApiError>(false) : std::move(any);
 }
 
 DriverOutcome Unreadable(const ApiError& error) {
@@ -47,8 +45,7 @@ Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& t
   for (const SharedProfile& profile : table.rows()) {
     // Flink starts session clusters without its operator, too.
     if (profile->HasRoot() && profile->members.labels.empty()) {
-      const KindName& root = profile->root;
-      const auto type = tools.discovery.ByPlural(root.kind, root.group, tools.Reads());
+      const auto type = tools.discovery.ByPlural(profile->root, tools.Reads());
       if (!type) return Unexpected{type.error()};
       if (!*type) continue;
     }

@@ -37,7 +37,7 @@ MemberKinds FindKinds(const std::vector<std::string>& wanted, const Settings& se
   discovery.ConfirmMissingGroups(names, patience);
   for (const std::string& kind : wanted) {
     const KindName name = SplitKindName(kind);
-    auto type = discovery.ByPlural(name.kind, name.group, patience);
+    auto type = discovery.ByPlural(name, patience);
     if (!type) {
       kinds.errors.push_back(std::move(type).error());
     } else if (*type && (*type)->namespaced) {
@@ -58,7 +58,7 @@ Result<std::vector<ResourceType>, ApiError> NamedMemberTypes(const Settings& set
   for (const std::string& member : MemberKindNames(settings)) {
     const KindName kind = SplitKindName(member);
     if (!Discovery::IsAlwaysServed(kind.group) && !discovery.Names(kind.group)) continue;
-    auto type = discovery.ByPlural(kind.kind, kind.group, patience);
+    auto type = discovery.ByPlural(kind, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (*type && (*type)->namespaced) types.push_back(**std::move(type));
   }

@@ -49,7 +49,8 @@ std::vector<ApiRequest> SurroundingsReader::Requests(const Patience& patience) {
   std::vector<ApiRequest> requests = PodAndNamespaceRequests();
   requests.push_back(ApiRequest::Get(root_->type, root_->meta.ns(), root_->meta.name));
   if (const auto types = MakerTypes(patience)) {
-    for (ApiRequest& list : probe_.MakerRequests(*types, *cluster_, patience)) {
+    for (ApiRequest& list :
+         probe_.MakerRequests(*types, *cluster_, RootResource(*cluster_), patience)) {
       requests.push_back(std::move(list));
     }
   }
@@ -227,8 +228,8 @@ Result<KubeObject, ApiError> SurroundingsReader::WalkToRoot(const Snapshot& snap
                                                             JsonDocument& whole) {
   auto resource = probe_.ResourceOf(*snapshot.cluster, patience, &whole);
   if (!resource) return Unexpected{std::move(resource).error()};
-  if (!*resource) return probe_.RootOf(*snapshot.pod, *snapshot.cluster, {}, patience, &whole);
-  return probe_.RootOf(**std::move(resource), *snapshot.cluster, {}, patience, &whole);
+  return probe_.RootOf(*resource ? **resource : *snapshot.pod, *snapshot.cluster, {}, patience,
+                       &whole);
 }
 
 void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
@@ -322,12 +323,16 @@ void SurroundingsReader::TakeRoot(Snapshot& snapshot, KubeObject root) {
   }
 }
 
+// The root, if it is the custom resource that stands for the cluster: it needn't be read again.
+const KubeObject* SurroundingsReader::RootResource(const ClusterId& cluster) const {
+  return root_ && cluster.IsResource(*root_) ? &*root_ : nullptr;
+}
+
 void SurroundingsReader::List(Surroundings& around, const ClusterId& cluster, Snapshot& snapshot,
                               const Patience& patience) {
   const auto types = MakerTypes(patience);
   if (!types) return NoteProblem(snapshot, types.error());
-  const KubeObject* resource = root_ && cluster.IsResource(*root_) ? &*root_ : nullptr;
-  around.makers = probe_.ListMakers(*types, cluster, resource, patience);
+  around.makers = probe_.ListMakers(*types, cluster, RootResource(cluster), patience);
   for (const ApiError& error : around.makers->failed) NoteProblem(snapshot, error);
 }
 

@@ -64,6 +64,7 @@ class SurroundingsReader {
  private:
   std::vector<ApiRequest> PodAndNamespaceRequests() const;
   Result<std::vector<ResourceType>, ApiError> MakerTypes(const Patience& patience);
+  const KubeObject* RootResource(const ClusterId& cluster) const;
   void List(Surroundings& around, const ClusterId& cluster, Snapshot& snapshot,
             const Patience& patience);
   void Sort(Surroundings& around, const KubeObject& root, Snapshot& snapshot,

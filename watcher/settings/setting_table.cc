@@ -184,8 +184,7 @@ std::vector<Setting> OwnerSettings() {
        ""},
       {{"owner-container", "NAME", "",
         "the container of an owner that is a Pod: once it has ended, and isn't started again, the "
-        "Pod has completed, "
-        "even if others run on"},
+        "Pod has completed, even if others run on"},
        TextThat(IsDnsLabel, &Settings::owner_container,
                 " is not a container's name: write it as in base"),
        ""},
@@ -201,8 +200,7 @@ std::vector<Setting> ClusterSettings() {
        ""},
       {{"cluster-label", "KEY", kDefaultClusterLabel,
         "the label that tells what is of which cluster, in Oshinko's words; a profile's label "
-        "means "
-        "the profile"},
+        "means the profile"},
        TextThat(IsLabelKey, &Settings::cluster_label,
                 " is not a label's key: write [PREFIX/]NAME, for example oshinko-cluster or "
                 "example.com/cluster"),

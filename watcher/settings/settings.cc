@@ -126,11 +126,11 @@ void CheckOwnerKind(ResolvedSettings& resolved) {
 
 // The rows that the installation adds, "" if none. They don't change while the program runs.
 Result<std::shared_ptr<const ProfileTable>> TableWith(const std::string& rows) {
+  if (rows.empty()) return BuiltInProfiles();
   static std::map<std::string, std::shared_ptr<const ProfileTable>> tables;
   auto& table = tables[rows];
   if (table) return table;
-  auto read =
-      rows.empty() ? Result<ProfileTable>(ProfileTable::BuiltIn()) : ProfileTable::With(rows);
+  auto read = ProfileTable::With(rows);
   if (!read) return Unexpected{std::move(read).error()};
   table = std::make_shared<ProfileTable>(*std::move(read));
   return table;
@@ -142,7 +142,7 @@ void FindWords(const Environment& environment, ResolvedSettings& resolved) {
   auto table = TableWith(environment(kProfilesVariable).value_or(""));
   if (!table) {
     resolved.errors.push_back(std::string(kProfilesVariable) + ": " + table.error().message);
-    table = TableWith("");
+    table = BuiltInProfiles();
   }
   settings.profiles = *std::move(table);
   const std::string& label = settings.cluster_label;

@@ -67,8 +67,12 @@ struct InUse {
 class Collector {
  public:
   // `labels`: of all clusters that the claims are of.
-  Collector(const ClaimSweep& sweep, const std::string& ns, std::set<std::string> labels)
-      : sweep_(sweep), ns_(ns), labels_(std::move(labels)) {}
+  Collector(const ClaimSweep& sweep, const std::string& ns, const std::set<std::string>& labels)
+      : sweep_(sweep), ns_(ns) {
+    for (const std::string& label : labels) {
+      profiles_.push_back(sweep.settings.profiles->OfLabel(label));
+    }
+  }
 
   // nullopt: it isn't due, and there is nothing to tell.
   std::optional<Swept> Collect(const KubeObject& claim, bool is_due) {
@@ -230,15 +234,13 @@ class Collector {
     std::erase(types, ClaimType());
     std::vector<ApiRequest> lists = {ApiRequest::ListMetadata(sets, ns_)};
     for (const ResourceType& type : types) {
-      for (const std::string& label : labels_) {
-        lists.push_back(ApiRequest::ListBySelector(type, ns_, label, true));
+      for (const SharedProfile& profile : profiles_) {
+        lists.push_back(ApiRequest::ListBySelector(type, ns_, profile->cluster_label, true));
       }
     }
-    for (const std::string& label : labels_) {
-      const SharedProfile profile = sweep_.settings.profiles->OfLabel(label);
+    for (const SharedProfile& profile : profiles_) {
       if (!profile->HasRoot()) continue;
-      const auto type =
-          sweep_.driver.discovery.ByPlural(profile->root.kind, profile->root.group, patience);
+      const auto type = sweep_.driver.discovery.ByPlural(profile->root, patience);
       if (!type) return Unexpected{type.error()};
       if (*type) lists.push_back(ApiRequest::ListMetadata(**type, ns_));
     }
@@ -261,9 +263,9 @@ class Collector {
     const auto meta = ReadObjectMeta(item);
     // An object that is kept outlives its cluster, unless that may be its master.
     if (!meta || (IsKept(*meta) && !CanBeMaster(type))) return;
-    for (const std::string& label : labels_) {
-      const bool stands_for_one = sweep_.settings.profiles->OfLabel(label)->IsRoot(type);
-      const auto name = stands_for_one ? std::optional(meta->name) : meta->Label(label);
+    for (const SharedProfile& profile : profiles_) {
+      const std::string& label = profile->cluster_label;
+      const auto name = profile->IsRoot(type) ? std::optional(meta->name) : meta->Label(label);
       if (!name || name->empty()) continue;
       found.clusters.emplace(label + "=" + *name, KubeObject{type, *meta}.Describe());
     }
@@ -271,7 +273,7 @@ class Collector {
 
   const ClaimSweep& sweep_;
   const std::string ns_;
-  const std::set<std::string> labels_;
+  std::vector<SharedProfile> profiles_;
   std::optional<InUse> in_use_;
 };
 

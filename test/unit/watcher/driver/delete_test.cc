@@ -42,6 +42,13 @@ class DeleteTest : public DriverLab {
   DriverOutcome Ended(const std::string& app, const std::string& status = "completed") {
     return Run({cluster_, AppStatus{*OwnerName::Parse(app), status}, waits_});
   }
+  // The deletion that somebody has begun, now.
+  void MarkDeleting(const std::string& by, const std::string& reason) {
+    MarkRoot("phase", "deleting");
+    Annotate(kRoot, "reason", reason);
+    Annotate(kRoot, "condemned-by", by);
+    Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  }
   DriverOutcome Asked() { return Run({cluster_, std::nullopt, waits_}); }
   std::optional<DriverOutcome> Finish() {
     std::optional<DriverOutcome> outcome;
@@ -639,10 +646,7 @@ TEST_F(DeleteTest, SoIsAnApplication) {
 // Whose deletion was taken over deletes nothing any more.
 TEST_F(DeleteTest, AlsoIfItWasTakenOverFromADeadWatcher) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "reason", "owner-absent");
-  Annotate(kRoot, "condemned-by", "dead/0b0e");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("dead/0b0e", "owner-absent");
   clock_.At(clock_.elapsed + std::chrono::seconds(3), [this] {
     Delete(kRoot);
     kubernetes_.Settle();
@@ -952,10 +956,7 @@ TEST_F(DeleteTest, WhoWaitsForAnothersDeletionEndsWhereThatIsCalledOff) {
 // Whoever began it, another command, is dead, and nobody watches the cluster.
 TEST_F(DeleteTest, WhoWaitsForADeadCommandTakesOverInTheEnd) {
   waits_ = true;
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "reason", "asked");
-  Annotate(kRoot, "condemned-by", "cli/dead");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("cli/dead", "asked");
   const MonotonicTime began = clock_.Now();
   kubernetes_.on_request = [&](const Request&, const User&) {
     if (clock_.Now() - began > std::chrono::hours(2)) stop_.request_stop();
@@ -1027,10 +1028,7 @@ TEST_F(DeleteTest, WhoIsToldToStopTakesItsCondemnationOff) {
 // The driver's pod was killed while its `run` deleted the cluster; no watcher is there.
 TEST_F(DeleteTest, TheNextPodOfADriverFinishesWhatTheFormerBegan) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "reason", "completed");
-  Annotate(kRoot, "condemned-by", "bob-old/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("bob-old/0123", "completed");
   me_ = {"bob-2", MakePodOf("bob", "bob-2")};
   clock_.elapsed += std::chrono::minutes(20);
   With([&](const DeletionWork& work) {
