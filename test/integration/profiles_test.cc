@@ -401,6 +401,18 @@ TEST_F(OfFrameworks, APodThatFitsTwoIsMisconfigured) {
   EXPECT_GE(watcher.LinesWith("fit the profiles ray and dask"), 1u) << watcher.Log();
 }
 
+// Two frameworks have a cluster of this name, and a person says which is meant.
+TEST_F(OfFrameworks, ACommandIsToldInWhoseWordsANameIs) {
+  Make(kRay);
+  api().Create("daskclusters", ns_, CustomOf({"c"}));
+  EXPECT_EQ(Says({"check", "c"}), 2) << said_;
+  EXPECT_NE(said_.find("give one of them by --profile"), std::string::npos) << said_;
+  EXPECT_EQ(Says({"check", "c", "--profile=ray"}), 0) << said_;
+  EXPECT_EQ(Says({"hold", "c", "--profile=ray"}), 0) << said_;
+  EXPECT_TRUE(api().Annotation("rayclusters", ns_, "c", "cluster-watcher/hold-until"));
+  EXPECT_FALSE(api().Annotation("daskclusters", ns_, "c", "cluster-watcher/hold-until"));
+}
+
 TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {
   const std::string rows =
       R"([{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";

@@ -48,7 +48,8 @@ CommandDescription WithSettings(CommandDescription command,
        "account's, else default"},
       {"cluster", "the cluster; without it as said above"},
       {"dry-run", "say what would be deleted, and change nothing"}};
-  std::vector<std::string_view> names = {"namespace", "cluster-label", "kubeconfig", "context"};
+  std::vector<std::string_view> names = {"namespace", "cluster-label", "profile", "kubeconfig",
+                                         "context"};
   names.insert(names.end(), further.begin(), further.end());
   for (const std::string_view name : names) {
     Flag flag = LikeSetting(name);
