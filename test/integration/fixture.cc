@@ -85,6 +85,8 @@ void IntegrationTest::EnterNamespace() {
                                 "token: \"" + server().Admin().token + "\"");
   api().Create("namespaces", "", NamedOf({ns_}));
   namespaces_.push_back(ns_);
+  // Without it no pod may be made.
+  ASSERT_TRUE(Eventually([&] { return api().Exists("serviceaccounts", ns_, "default"); }));
   MakeBystanders();
 }
 

@@ -244,7 +244,9 @@ TEST_F(OfFrameworks, WhatAFinalizerHoldsIsCollectedInTheForegroundAndNamed) {
   Watcher& watcher = WatchHead(kDask, {"--operator-grace=1s"});
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
-  ASSERT_TRUE(Eventually([&] { return Pods(kDask).empty(); })) << watcher.Log();
+  // The garbage collector looks for new kinds twice a minute.
+  ASSERT_TRUE(Eventually([&] { return Pods(kDask).empty(); }, std::chrono::minutes(2)))
+      << watcher.Log();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_TRUE(api().Exists("daskclusters", ns_, "c"));
   EXPECT_GE(watcher.LinesWith("held by the finalizer test.example/held"), 1u) << watcher.Log();
