@@ -173,7 +173,9 @@ void ClusterProbe::EachMember(std::span<const ResourceType> types, const Cluster
       requests, kReadsSideBySide,
       [&](std::size_t which, JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (meta && cluster.Owns(*meta)) show({requests[which].type, *std::move(meta)});
+        if (!meta || !cluster.Owns(*meta)) return;
+        cluster.DropWhatSaysNothing(*meta);
+        show({requests[which].type, *std::move(meta)});
       },
       patience);
 }

@@ -304,6 +304,37 @@ TEST_F(OfFrameworks, OneThatNamesAnOwnerIsTheRootOfWhatItMade) {
   EXPECT_TRUE(IsAllGone(kRay));
 }
 
+TEST_F(OfFrameworks, AHoldOnTheResourceHoldsAlsoBelowTheRootThatMadeIt) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_, CustomOf({"j", {}, {{"cluster-watcher/owner", "deployment/bob"}}}));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": {"cluster-watcher/hold-until": "2999-01-01T00:00:00Z",
+                  "cluster-watcher/owner": null}, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay, {"--startup-grace=500ms"});
+  ASSERT_TRUE(Keeps(watcher, "keep: held", 3)) << watcher.Log();
+}
+
+// Dask's operator copies the resource's annotations to all that it makes, once.
+TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
+  Make(kDask);
+  MakeDriver("alice");
+  const std::string copied = R"({"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}})";
+  for (const std::string& pod : Pods(kDask)) api().Patch("pods", ns_, pod, copied);
+  for (const char* made : {"c-scheduler", "c-worker"}) api().Patch("deployments", ns_, made, copied);
+  api().Patch("services", ns_, "c-svc", copied);
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  api().Annotate("daskclusters", ns_, "c", "cluster-watcher/owner", "deployment/alice");
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("deployment.apps/alice") > 0; }));
+  EXPECT_TRUE(Keeps(watcher, kActive, 3)) << watcher.Log();
+  api().Delete("deployments", ns_, "alice");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));

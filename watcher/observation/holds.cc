@@ -37,6 +37,9 @@ std::vector<Hold> FindHolds(const HoldPlaces& places) {
   if (SpeaksForItself(*places.root) && !seen.contains(places.root->meta.uid)) {
     add("master root " + root, places.root->meta.annotations());
   }
+  if (places.resource != nullptr) {
+    add(places.resource->Describe(), places.resource->meta.annotations());
+  }
   return holds;
 }
 

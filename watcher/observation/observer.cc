@@ -31,6 +31,7 @@ std::vector<Hold> HoldsOf(const Snapshot& snapshot, const Surroundings& around) 
   HoldPlaces places;
   if (around.ns) places.ns = &*around.ns;
   if (snapshot.root) places.root = &*snapshot.root;
+  if (around.resource) places.resource = &*around.resource;
   if (around.pods_to_come) places.pod_template = &around.pods_to_come->annotations;
   if (snapshot.pod) places.pods.push_back(&snapshot.pod->meta);
   for (const KubeObject& pod : around.root_pods) places.pods.push_back(&pod.meta);

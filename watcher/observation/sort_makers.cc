@@ -59,6 +59,7 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
   const ClusterListing& makers = *around.makers;
   const Chains chains(makers.objects, *snapshot.cluster);
   around.sorted_for = root.meta.uid;
+  around.resource.reset();
   around.root_pods.clear();
   around.master_pods.clear();
   around.other_masters.clear();
@@ -86,6 +87,9 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
     // A custom resource is the root of workloads that people can label.
     const bool is_named = is_pod ? !is_master && !is_roots : object.meta.uid != root.meta.uid;
     if (is_named && SpeaksForItself(object)) around.named.push_back(object);
+    if (object.meta.uid != root.meta.uid && snapshot.cluster->IsResource(object)) {
+      around.resource = object;
+    }
     if (!is_roots || !is_pod) continue;
     around.root_pods.push_back(object);
     if (is_master && !object.meta.deleting) around.master_pods.push_back(object);

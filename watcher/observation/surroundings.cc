@@ -265,11 +265,18 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 }
 
 // A framework's custom resource has settings too, which go before those of the pods that its
-// operator makes: people can change them there. The owner is compared instead (rule 2).
+// operator makes: people can change them there. The owner is compared instead (rule 2), but for one
+// that the pods only have from it.
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
   if (!snapshot.cluster->IsResource(*snapshot.root)) return;
   TextMap settings = settings_at_start_;
-  if (!snapshot.pod && around.pods_to_come) settings = around.pods_to_come->settings;
+  if (around.pods_to_come && !snapshot.pod) {
+    settings = around.pods_to_come->settings;
+  } else if (around.pods_to_come && snapshot.cluster->profile->inherits) {
+    const auto to_come = around.pods_to_come->settings.find(annotation::kOwner);
+    settings.erase(annotation::kOwner);
+    if (to_come != around.pods_to_come->settings.end()) settings.insert(*to_come);
+  }
   TextMap of_root;
   for (const auto& [key, value] : snapshot.root->meta.annotations()) {
     if (!key.starts_with(annotation::kPrefix)) continue;

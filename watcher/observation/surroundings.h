@@ -30,6 +30,8 @@ struct Surroundings {
 
   // Sorted by whose they are, as far as a controller that isn't listed could be read.
   std::string sorted_for;         // the UID of the root
+  // The custom resource that stands for the cluster, where the root has made it.
+  std::optional<KubeObject> resource;
   KubeObjects root_pods;          // those that haven't ended; some may be terminating
   KubeObjects master_pods;        // those of them that are masters and don't terminate
   KubeObjects other_masters;      // other roots that are masters, each once
