@@ -93,7 +93,7 @@ bool Profile::IsRoot(const ResourceType& type) const {
 }
 
 bool Profile::IsTheirs(const ResourceType& type) const {
-  return std::find(theirs.begin(), theirs.end(), type.kind + "." + type.group) != theirs.end();
+  return theirs.contains(type.kind + "." + type.group);
 }
 
 bool Profile::RollsOut(JsonValue object) const {

@@ -63,7 +63,8 @@ struct Profile {
   std::optional<CompletedWhen> rollout;  // nullopt: always
   std::optional<PodNameForm> pods;
   std::optional<ProfileUses> uses;
-  std::vector<std::string> theirs;  // "RayJob.ray.io"
+  // What may control a root, "RayJob.ray.io", and what it adds to its name for the root's.
+  std::map<std::string, std::string, std::less<>> theirs;
 
   // Whether these are Oshinko's words, with whatever label of the cluster.
   bool IsDefault() const { return name == "oshinko"; }

@@ -41,7 +41,7 @@ class RowReader {
     }
     ReadPods(profile);
     ReadUses(profile);
-    profile.theirs = TextsOf(row_, "theirs");
+    profile.theirs = ValueOf<std::map<std::string, std::string, std::less<>>>(row_, "theirs");
     return profile;
   }
 

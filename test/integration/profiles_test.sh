@@ -12,7 +12,7 @@ cp -r -- "$source_dir/manifests" "$tmp/manifests"
 WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 # shellcheck source=/dev/null
 . "$tmp/kubernetes/env"
-for kind in rayclusters.ray.io rayjobs.ray.io daskclusters.kubernetes.dask.org \
+for kind in rayclusters.ray.io rayjobs.ray.io daskclusters.kubernetes.dask.org daskjobs.kubernetes.dask.org \
   flinkdeployments.flink.apache.org flinksessionjobs.flink.apache.org \
   sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org; do
   kubectl apply -f "$source_dir/test/custom_resources/$kind.json" >/dev/null
@@ -45,7 +45,9 @@ made_by() {
 }
 # is_owned_by OWNER KUBECONFIG PLURAL [JQ]
 is_owned_by() { [[ $(made_by "${@:2}") == "$1" ]]; }
-declare -A kinds=([rayclusters]="ray.io v1 RayCluster" [daskclusters]="kubernetes.dask.org v1 DaskCluster"
+# What makes a cluster is its root where it names an owner.
+declare -A kinds=([rayjobs]="ray.io v1 RayJob" [daskjobs]="kubernetes.dask.org v1 DaskJob"
+  [rayclusters]="ray.io v1 RayCluster" [daskclusters]="kubernetes.dask.org v1 DaskCluster"
   [flinkdeployments]="flink.apache.org v1beta1 FlinkDeployment"
   [sparkconnects]="sparkoperator.k8s.io v1alpha1 SparkConnect"
   [sparkclusters]="spark.apache.org v1 SparkCluster")
@@ -89,7 +91,7 @@ injection() {
 
 creators() {
   local ns resources=rayclusters.ray.io,daskclusters.kubernetes.dask.org,flinkdeployments.flink.apache.org
-  resources+=,sparkconnects.sparkoperator.k8s.io,sparkclusters.spark.apache.org,deployments.apps
+  resources+=,sparkconnects.sparkoperator.k8s.io,sparkclusters.spark.apache.org,rayjobs.ray.io,deployments.apps
   for ns in lab plain; do
     kubectl -n "$ns" create role maker --verb='*' --resource="$resources" >/dev/null
     kubectl -n "$ns" create serviceaccount notebook >/dev/null
@@ -103,8 +105,10 @@ creators() {
   identity person "$(kubectl -n lab create token notebook)"
   local nb=$tmp/nb-lab.kubeconfig plural
   for plural in "${!kinds[@]}"; do
-    check "what a pod makes of $plural is its own" is_owned_by pod/nb "$nb" "$plural"
+    [[ $plural == *jobs ]] ||
+      check "what a pod makes of $plural is its own" is_owned_by pod/nb "$nb" "$plural"
   done
+  check "but not a job, which ends by itself" is_owned_by none "$nb" rayjobs
   check "what a person makes is nobody's" is_owned_by none "$tmp/person.kubeconfig" rayclusters
   check "what a pod of another namespace makes is nobody's" is_owned_by none "$tmp/nb-plain.kubeconfig" rayclusters
   check "an owner that is named stays" is_owned_by deployment/bob "$nb" rayclusters \
@@ -137,7 +141,8 @@ guard() {
         kubectl -n lab create -f - >/dev/null
     done
   done
-  for object in c-head-bcdfg c-head c-scheduler-6bb547c6bc-mzv2l c-b97b46cbd-hxq25 c-server c-master-0 worker; do
+  for object in c-head-bcdfg c-head c-scheduler-6bb547c6bc-mzv2l c-b97b46cbd-hxq25 c-server c-master-0 \
+    c-7vn6l-head-gcvbj worker; do
     bound_as lab "$object"
   done
   local pod
@@ -154,6 +159,8 @@ c-scheduler-6bb547c6bc-mzv2l daskcluster.kubernetes.dask.org
 c-b97b46cbd-hxq25 flinkdeployment.flink.apache.org
 c-server sparkconnect.sparkoperator.k8s.io
 c-master-0 sparkcluster.spark.apache.org
+c-7vn6l-head-gcvbj rayjob.ray.io
+c-scheduler-6bb547c6bc-mzv2l daskjob.kubernetes.dask.org
 OBJECTS
   check "an older KubeRay's head may too" quietly marks c-head raycluster.ray.io/c deleting
   kubectl -n lab create configmap shop >/dev/null

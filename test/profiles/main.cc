@@ -71,6 +71,13 @@ std::string Forms() {
   for (const auto& row : ProfileTable::BuiltIn().rows()) {
     if (!row->pods) continue;
     const PodNameForm& pods = *row->pods;
+    const std::string random = "(-" + std::string(kHash) + "{5})" + (pods.may_be_fixed ? "?" : "");
+    for (const auto& [kind, added] : row->theirs) {
+      add(Form(kind, {"0", pods.lower ? "yes" : "", "", "", "",
+                      "^" + added + pods.fixed +
+                          (pods.hash ? "-" + hash.substr(0, hash.size() - 1) : "") +
+                          (pods.random ? random : "") + "$"}));
+    }
     add(Form(
         row->root_kind + "." + row->root.group,
         {std::to_string(pods.cut), pods.lower ? "yes" : "", pods.fixed, pods.hash ? hash : "",
@@ -83,6 +90,7 @@ std::string Roots() {
   std::vector<std::string> roots;
   for (const auto& row : ProfileTable::BuiltIn().rows()) {
     if (row->HasRoot()) roots.push_back(row->root_kind + "." + row->root.group);
+    for (const auto& [kind, added] : row->theirs) roots.push_back(kind);
   }
   return Json(roots);
 }

@@ -70,6 +70,18 @@ void Walk(JsonValue value, const std::string& path, std::string_view rest,
 
 }  // namespace
 
+std::string WhyOnlyAtAdmission(std::string_view api_version, std::string_view kind) {
+  // Their definitions list the fields of a container, without that one.
+  const bool drops_sidecars =
+      (api_version.starts_with("kubernetes.dask.org/") &&
+       (kind == "DaskCluster" || kind == "DaskJob")) ||
+      (api_version.starts_with("flink.apache.org/") && kind == "FlinkDeployment");
+  if (!drops_sidecars) return "";
+  return "the watcher is not injected: the definition of a " + std::string(kind) +
+         " drops restartPolicy of init containers, without which there is no sidecar. Its pods get "
+         "the watcher when they are made, in a namespace labelled cluster-watcher/enabled=true";
+}
+
 bool HasPodTemplates(std::string_view api_version, std::string_view kind) {
   return FindKind(api_version, kind) != nullptr;
 }

@@ -29,9 +29,9 @@ std::optional<Hold> HoldOn(const std::string& where, const ObjectMeta::Texts& an
 struct HoldPlaces {
   const ObjectMeta* ns = nullptr;
   const KubeObject* root = nullptr;
-  const KubeObject* resource = nullptr;  // that stands for the cluster, where the root has made it
   const ObjectMeta::Texts* pod_template = nullptr;  // its annotations
   std::vector<const ObjectMeta*> pods = {};  // the root's that haven't ended, terminating or not
+  const KubeObject* resource = nullptr;  // that stands for the cluster, where the root has made it
 };
 std::vector<Hold> FindHolds(const HoldPlaces& places);
 

@@ -35,13 +35,15 @@ std::string NameOf(JsonValue object) {
          quoted.substr(1, quoted.size() - 2);
 }
 
-// Returns "deployment/bob: " of what may not be fit for JSON; empty if it says neither.
-std::string Before(const ManifestNode& object) {
+// Returns the same of what may not be fit for JSON; "/" if it says neither.
+std::string NameOf(const ManifestNode& object, std::string_view kind) {
   const ManifestNode* metadata = object.Find("metadata");
-  const std::string_view kind = object.TextAt("kind");
-  const std::string_view name = metadata == nullptr ? "" : metadata->TextAt("name");
-  if (kind.empty() && name.empty()) return "";
-  return LowerCase(kind) + "/" + Quoted(name).substr(1, Quoted(name).size() - 2) + ": ";
+  const std::string quoted = Quoted(metadata == nullptr ? "" : metadata->TextAt("name"));
+  return LowerCase(kind) + "/" + quoted.substr(1, quoted.size() - 2);
+}
+std::string Before(const ManifestNode& object) {
+  const std::string name = NameOf(object, object.TextAt("kind"));
+  return name == "/" ? "" : name + ": ";
 }
 
 ManifestNode WithKind(ManifestNode object, std::string_view api_version, std::string_view kind) {
@@ -104,6 +106,9 @@ class Injector {
         if (!done) return done;
       }
       return Done{};
+    }
+    if (const std::string why = WhyOnlyAtAdmission(api_version, kind); !why.empty()) {
+      messages_.Warn(NameOf(object, kind), why);
     }
     if (!HasPodTemplates(api_version, kind)) return Done{};
     const auto read = [](const ManifestNode& whole) {

@@ -46,6 +46,9 @@ TEST(FindHolds, CountsThemOnPodsRootTemplateAndNamespaceEachOnce) {
             "master root replicaset.apps/m;");
   places = {nullptr, &pod, nullptr, {&pod.meta}};
   EXPECT_EQ(FindHolds(places).size(), 1u) << "a bare pod is its own root";
+  const KubeObject resource = Held("rs", "c");
+  places.resource = &resource;
+  EXPECT_EQ(FindHolds(places).back().where, "replicaset.apps/c");
   EXPECT_TRUE(FindHolds({}).empty());
 }
 

@@ -220,6 +220,21 @@ TEST(InjectManifests, WarnsOfWhatIsWrong) {
   EXPECT_EQ(injected.warnings[1], "a: pod/: the watcher is not injected: it has no containers");
 }
 
+TEST(InjectManifests, WhatDropsSidecarsStaysAsItIsWithAWarning) {
+  for (const std::string kind :
+       {"kubernetes.dask.org/v1\nkind: DaskCluster", "kubernetes.dask.org/v1\nkind: DaskJob",
+        "flink.apache.org/v1beta1\nkind: FlinkDeployment"}) {
+    const std::string manifest = "apiVersion: " + kind + "\nmetadata: {name: c}  # mine\n";
+    const InjectedManifests injected = Injected({manifest});
+    EXPECT_EQ(injected.text, manifest);
+    ASSERT_EQ(injected.warnings.size(), 1u) << kind;
+    EXPECT_NE(injected.warnings[0].find("drops restartPolicy of init containers"),
+              std::string::npos)
+        << injected.warnings[0];
+  }
+  EXPECT_TRUE(Injected({"apiVersion: v1\nkind: DaskCluster\n"}).warnings.empty());
+}
+
 TEST(InjectManifests, ErrorsNameFileLineAndColumn) {
   EXPECT_EQ(ErrorOf("a: 1\n---\nb: c: d\n").find("a, line 3, column 5: it is not valid YAML: "),
             0u);
