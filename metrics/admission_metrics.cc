@@ -3,7 +3,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kResults[] = {"injected", "not-asked", "already",  "left-alone",
+constexpr const char* kResults[] = {"injected", "not-asked", "already",  "left-alone", "owned",
                                     "valid",    "warned",    "rejected", "error"};
 
 prometheus::Histogram::BucketBoundaries SecondsBuckets() {

@@ -56,6 +56,10 @@ with_a_row() {
     | {"cluster-watcher": [0, 4], "cluster-watcher-guard": [0, 1, 2, 3], "cluster-watcher-injection": [0]}[$name]
     | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | LC_ALL=C sort
 }
+# conditions_of OBJECT JQ: of one in chart/objects.
+conditions_of() {
+  kubectl create --dry-run=client --validate=false -o json -f "$tmp/manifests/chart/objects/$1.yaml" | jq -S "$2"
+}
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
@@ -77,6 +81,10 @@ the_chart() {
     'cluster-watcher-guard: true' 'cluster-watcher-injection: true' 'cluster-watcher: true') <(with_a_row)
   check "and owners from creators" renders "$(with policy owner-from-creator)" --kube-version=1.36.0 \
     --set ownerFromCreator=true
+  check "which all namespaces don't widen" renders "$(with policy owner-from-creator all-namespaces)" \
+    --kube-version=1.36.0 --set ownerFromCreator=true,allNamespaces=true
+  check "and the webhook asks in the same words" same <(conditions_of owner-from-creator/policy .spec.matchConditions) \
+    <(conditions_of webhook/mutating .webhooks[1].matchConditions)
   check "and the sweep of all namespaces" renders "$(with policy sweep)" --kube-version=1.36.0 --set sweep.enabled=true
   check "whose schedule and flags can be set" same <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"schedule":"@hourly"}') \
     <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.args={--dry-run}' | objects |

@@ -68,6 +68,32 @@ counted() {  # RESULT LEAST
     '$1 == series && $2 >= least { found = 1 } END { exit !found }'
 }
 
+# made_by KUBECONFIG [JQ]: the owner that a master's Deployment has when it is made.
+made_by() {
+  deployment 30s | sed 's/bob-m/new/g' | kubectl create --dry-run=client -o json -f - | jq "${2-.}" |
+    kubectl --kubeconfig="$tmp/$1.kubeconfig" create --dry-run=server -o json -f - |
+    jq -r '.metadata.annotations["cluster-watcher/owner"] // "none"'
+}
+owners_from_creators() {
+  kubectl -n pods create serviceaccount notebook >/dev/null
+  kubectl -n pods create role notebook --verb=create --resource=deployments.apps >/dev/null
+  kubectl -n pods create rolebinding notebook --role=notebook --serviceaccount=pods:notebook >/dev/null
+  kubectl -n pods create -f - >/dev/null <<<'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "nb"},
+    "spec": {"serviceAccountName": "notebook", "containers": [{"name": "c", "image": "c"}]}}'
+  identity nb "$(kubectl -n pods create token notebook --bound-object-kind=Pod --bound-object-name=nb)"
+  identity person "$(kubectl -n pods create token notebook)"
+  check "an owner is written in labelled namespaces only" is "$(made_by nb)" none
+  kubectl label namespace pods cluster-watcher/owner-from-creator=true >/dev/null
+  has_an_owner() { [[ $(made_by nb) == pod/nb ]]; }
+  check "there a pod owns the cluster that it makes" within 30 has_an_owner
+  check "a person doesn't" is "$(made_by person)" none
+  check "an owner that is named stays" is \
+    "$(made_by nb '.spec.template.metadata.annotations["cluster-watcher/owner"] = "deployment/bob"')" none
+  check "and so does what is no cluster" is \
+    "$(made_by nb 'del(.spec.template.metadata.labels["oshinko-type"])')" none
+  check "which is counted" counted owned 1
+}
+
 inject_pods() { "$watcher" inject --config="$tmp/config" 2>/dev/null; }
 injected_by_hand_are_as_wanted() {
   normalised_pods INJECT | jq -c 'del(.warns)' >"$tmp/found"
@@ -130,6 +156,7 @@ register one
 check "a pod that asks for it gets the sidecar" within 60 injects
 check "each pod is as wanted" pods_are_as_wanted '{"image": "cluster-watcher:0.1.0"}'
 check "what came of them is counted" counted injected 20
+owners_from_creators
 
 settings "$some_settings"
 check "a change of the settings counts, without a restart" within 60 injects '.image == "example.com/cluster-watcher:1"'

@@ -11,6 +11,7 @@
 #include "probes/kube/base64.h"
 #include "watcher/admission/injection.h"
 #include "watcher/admission/pod_templates.h"
+#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -108,6 +109,17 @@ bool IsNewPod(JsonValue request) {
          request["subResource"].AsString().value_or("").empty();
 }
 
+// The pod of the object's namespace that the requester's token is bound to; "": none.
+// Source: kubernetes.io "Managing Service Accounts", bound service account tokens.
+std::string CreatorOf(JsonValue request) {
+  const JsonValue user = request["userInfo"];
+  const std::string account =
+      "system:serviceaccount:" + std::string(request["namespace"].AsString().value_or("")) + ":";
+  if (!user["username"].AsString().value_or("").starts_with(account)) return "";
+  return std::string(
+      user["extra"]["authentication.kubernetes.io/pod-name"].At(0).AsString().value_or(""));
+}
+
 AnnotationProblems ProblemsOf(const std::vector<PodTemplate>& templates) {
   AnnotationProblems problems;
   for (const PodTemplate& pod_template : templates) problems.Add(pod_template.pod);
@@ -132,6 +144,25 @@ AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& set
     answer.log = Describe(review->request) + " " + answer.result;
     if (!injection.warnings.empty()) answer.log += ": " + Joined(injection.warnings);
   }
+  return answer;
+}
+
+AdmissionAnswer AnswerOwner(std::string_view body) {
+  const auto review = ParseReview(body);
+  if (!review) return AnswerError(400, review.error().message);
+  const JsonValue request = review->request;
+  const JsonValue meta = request["object"]["metadata"];
+  const std::string creator = CreatorOf(request);
+  std::vector<PatchOperation> patch;
+  if (!creator.empty() && request["operation"].AsString() == "CREATE" && meta.IsObject() &&
+      meta["ownerReferences"].size() == 0 && !meta["annotations"][annotation::kOwner].Exists()) {
+    if (!meta["annotations"].IsObject()) patch.push_back({"/metadata/annotations", "{}"});
+    patch.push_back({"/metadata/annotations/cluster-watcher~1owner",
+                     JsonWriter().String("pod/" + creator).Text()});
+  }
+  AdmissionAnswer answer = Answer(review->uid, patch, {}, std::nullopt);
+  answer.result = patch.empty() ? "not-asked" : "owned";
+  if (!patch.empty()) answer.log = Describe(request) + " is owned by pod " + Quoted(creator);
   return answer;
 }
 

@@ -22,6 +22,12 @@ struct AdmissionAnswer {
 // Patches a new Pod as Inject says. Every other request is allowed unchanged.
 AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& settings);
 
+// Writes the pod that the requester's token is bound to as the owner of a new object. Whether it is a
+// cluster that nobody owns is for the conditions of the webhook's configuration
+// (manifests/chart/objects/webhook/mutating.yaml); here only what is owned by then, as another
+// webhook may have had it.
+AdmissionAnswer AnswerOwner(std::string_view body);
+
 // Checks the annotations of a Pod or of a workload's pod templates, and for templates also whether
 // their pods can be injected. Problems become warnings. With `reject_invalid` an object is refused
 // if the watcher would refuse its annotations; problems that it had before the update don't count,

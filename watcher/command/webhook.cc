@@ -72,7 +72,8 @@ class Webhook {
     const auto validate = [this](std::string_view body) {
       return Logged(AnswerValidate(body, *Settings(), options_.reject_invalid));
     };
-    return {{"/mutate", mutate}, {"/validate", validate}};
+    const auto owner = [this](std::string_view body) { return Logged(AnswerOwner(body)); };
+    return {{"/mutate", mutate}, {"/owner", owner}, {"/validate", validate}};
   }
 
  private:
@@ -200,7 +201,7 @@ CommandDescription DescribeWebhook() {
                 OwnFlag("tls-cert", "FILE", "/tls/tls.crt", "the certificate, PEM"),
                 OwnFlag("tls-key", "FILE", "/tls/tls.key", "the certificate's key, PEM"),
                 OwnFlag("webhook-listen", "ADDRESS", ":8443",
-                        "where /mutate and /validate are served, by HTTPS"),
+                        "where /mutate, /owner and /validate are served, by HTTPS"),
                 LikeSetting("listen"),
                 SwitchFlag("reject-invalid",
                            "annotations that the watcher would refuse are refused, not warned of"),

@@ -194,7 +194,7 @@ std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
     const http::request_parser<http::string_body>& parser) {
   const auto& request = parser.get();
   if (!handlers.contains(PathOf(request))) {
-    return AnswerError(404, "only /mutate and /validate are served here");
+    return AnswerError(404, "only /mutate, /owner and /validate are served here");
   }
   if (request.method() != http::verb::post) return AnswerError(405, "only POST is served here");
   if (!IsJson(View(request[http::field::content_type]))) {

@@ -99,6 +99,40 @@ TEST(AnswerMutate, LetsEverythingElseThroughAsItIs) {
   }
 }
 
+constexpr char kCluster[] = R"({"metadata":{"name":"c"},"spec":{}})";
+constexpr char kByPod[] = R"(,"userInfo":{"username":"system:serviceaccount:lab:notebook",)"
+                          R"("extra":{"authentication.kubernetes.io/pod-name":["nb"]}})";
+
+TEST(AnswerOwner, IsThePodThatMakesIt) {
+  const auto answer = AnswerOwner(ReviewOf({.object = kCluster, .more = kByPod}));
+  EXPECT_EQ(
+      Parsed(answer).Patch(),
+      R"([{"op":"add","path":"/metadata/annotations","value":{}},)"
+      R"({"op":"add","path":"/metadata/annotations/cluster-watcher~1owner","value":"pod/nb"}])");
+  EXPECT_EQ(answer.result, "owned");
+}
+
+TEST(AnswerOwner, IsNobodyWhereNoPodOfTheNamespaceMakesItOrItIsOwned) {
+  const std::string by_another =
+      std::string(kByPod).replace(std::string(kByPod).find(":lab:"), 5, ":shop:");
+  const Asked kCases[] = {
+      {.object = kCluster},
+      {.object = kCluster, .more = by_another},
+      {.object = kCluster, .more = R"(,"userInfo":{"username":"system:serviceaccount:lab:n"})"},
+      {.operation = "UPDATE", .object = kCluster, .more = kByPod},
+      {.object = "null", .more = kByPod},
+      {.object = R"({"metadata":{"annotations":{"cluster-watcher/owner":"deployment/bob"}}})",
+       .more = kByPod},
+      {.object = R"({"metadata":{"ownerReferences":[{"kind":"RayJob"}]}})", .more = kByPod},
+  };
+  for (const Asked& asked : kCases) {
+    const auto answer = AnswerOwner(ReviewOf(asked));
+    EXPECT_FALSE(Parsed(answer).response["patch"].Exists()) << ReviewOf(asked);
+    EXPECT_EQ(answer.result, "not-asked");
+  }
+  EXPECT_EQ(AnswerOwner("{}").status, 400);
+}
+
 TEST(AnswerMutate, SaysWhatABodyLacks) {
   const struct {
     std::string body;
