@@ -78,6 +78,10 @@ bool ProfileUses::HasEnded(JsonValue object) const {
   // A status may be behind what was submitted since.
   const auto seen = object["status"]["observedGeneration"].AsInteger();
   if (seen && *seen < object["metadata"]["generation"].AsInteger().value_or(0)) return false;
+  if (unless) {
+    const auto holds = unless->Holds(object);
+    if (!holds || *holds) return false;
+  }
   const auto now = state.Find(object);
   return now && *now && std::find(ended.begin(), ended.end(), **now) != ended.end();
 }
@@ -90,6 +94,10 @@ std::string Profile::Selector(const std::string& cluster) const {
 
 bool Profile::IsRoot(const ResourceType& type) const {
   return HasRoot() && type.group == root.group && type.plural == root.kind;
+}
+
+bool Profile::IsUse(const ResourceType& type) const {
+  return uses && type.plural == uses->resource.kind && type.group == uses->resource.group;
 }
 
 bool Profile::IsTheirs(const ResourceType& type) const {

@@ -31,7 +31,10 @@ struct ProfileUses {
   KindName resource;  // plural and group
   FieldPath cluster;  // where one names the cluster
   FieldPath state;
-  std::vector<std::string> ended;   // states
+  std::vector<std::string> ended;  // states
+  // While this holds, it has not: KubeRay gives a job up that still runs, and Flink's jobs are
+  // finished while they are upgraded.
+  std::optional<CompletedWhen> unless;
   std::optional<FieldPath> itself;  // where it is there, the root has such a state too
   bool blocks = false;              // the root isn't finalized while there are any
 
@@ -73,6 +76,8 @@ struct Profile {
   bool HasRoot() const { return !root.kind.empty(); }
   // Whether objects of this kind stand for clusters.
   bool IsRoot(const ResourceType& type) const;
+  // Whether objects of this kind use clusters.
+  bool IsUse(const ResourceType& type) const;
   // Whether what controls a root is the framework's own.
   bool IsTheirs(const ResourceType& type) const;
   // Whether a change of the template in the root `object` leads to new pods.

@@ -31,14 +31,7 @@ class RowReader {
       if (auto parsed = Path("template", path)) profile.templates.push_back(*std::move(parsed));
     }
     profile.inherits = ValueOf(row_, "inherits", false);
-    if (const auto text = TextOf(row_, "rollout"); !text.empty()) {
-      auto when = CompletedWhen::Parse(text);
-      if (!when) {
-        Mistake("rollout", when.error().message);
-      } else {
-        profile.rollout = *std::move(when);
-      }
-    }
+    profile.rollout = When("rollout", TextOf(row_, "rollout"));
     ReadPods(profile);
     ReadUses(profile);
     profile.theirs = ValueOf<std::map<std::string, std::string, std::less<>>>(row_, "theirs");
@@ -140,12 +133,14 @@ class RowReader {
   void ReadUses(Profile& profile) {
     const YAML::Node uses = row_["uses"];
     if (!uses) return;
-    RefuseUnknown(uses, "uses.", {"resource", "cluster", "state", "ended", "itself", "blocks"});
+    RefuseUnknown(uses, "uses.",
+                  {"resource", "cluster", "state", "ended", "unless", "itself", "blocks"});
     ProfileUses read;
     read.resource = Resource(uses, "uses");
     if (auto path = PathIn(uses, "cluster")) read.cluster = *std::move(path);
     if (auto path = PathIn(uses, "state")) read.state = *std::move(path);
     read.ended = TextsOf(uses, "ended");
+    read.unless = When("uses.unless", TextOf(uses, "unless"));
     if (uses["itself"]) read.itself = PathIn(uses, "itself");
     read.blocks = ValueOf(uses, "blocks", false);
     profile.uses = std::move(read);
@@ -153,6 +148,14 @@ class RowReader {
 
   std::optional<FieldPath> PathIn(const YAML::Node& map, const std::string& field) {
     return Path("uses." + field, TextOf(map, field));
+  }
+
+  std::optional<CompletedWhen> When(const std::string& field, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    auto when = CompletedWhen::Parse(text);
+    if (when) return *std::move(when);
+    Mistake(field, when.error().message);
+    return std::nullopt;
   }
 
   std::optional<FieldPath> Path(const std::string& field, const std::string& text) {

@@ -321,9 +321,11 @@ TEST_F(OfFrameworks, AHoldOnTheResourceHoldsAlsoBelowTheRootThatMadeIt) {
 TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
   Make(kDask);
   MakeDriver("alice");
-  const std::string copied = R"({"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}})";
+  const std::string copied =
+      R"({"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}})";
   for (const std::string& pod : Pods(kDask)) api().Patch("pods", ns_, pod, copied);
-  for (const char* made : {"c-scheduler", "c-worker"}) api().Patch("deployments", ns_, made, copied);
+  for (const char* made : {"c-scheduler", "c-worker"})
+    api().Patch("deployments", ns_, made, copied);
   api().Patch("services", ns_, "c-svc", copied);
   Watcher& watcher = WatchHead(kDask);
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
@@ -343,7 +345,12 @@ TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
   ASSERT_TRUE(Keeps(watcher, "keep: in-use", 3)) << watcher.Log();
-  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Complete"})");
+  // KubeRay gives it up, for its deadline or its submitter's sake; the job runs on.
+  api().SetStatus("rayjobs", ns_, "j",
+                  R"({"jobDeploymentStatus": "Failed", "jobStatus": "RUNNING"})");
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use", 5)) << watcher.Log();
+  api().SetStatus("rayjobs", ns_, "j",
+                  R"({"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"})");
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_TRUE(IsAllGone(kRay));
   EXPECT_TRUE(api().Exists("rayjobs", ns_, "j"));
@@ -374,7 +381,11 @@ TEST_F(OfFrameworks, EndedSessionJobsGoBeforeTheirDeployment) {
   api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "RUNNING"}})");
   DriverGoes();
   ASSERT_TRUE(Keeps(watcher, "keep: in-use", 3)) << watcher.Log();
-  api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "CANCELED"}})");
+  api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "FINISHED"},
+      "reconciliationStatus": {"state": "UPGRADING"}})");
+  ASSERT_TRUE(Keeps(watcher, "keep: in-use", 5)) << watcher.Log();
+  api().SetStatus("flinksessionjobs", ns_, "j2", R"({"jobStatus": {"state": "CANCELED"},
+      "reconciliationStatus": {"state": "DEPLOYED"}})");
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_EQ(api().Names("flinksessionjobs", ns_), std::vector<std::string>{"other"});
 }
@@ -444,6 +455,15 @@ TEST_F(OfFrameworks, ACommandIsToldInWhoseWordsANameIs) {
   EXPECT_EQ(Says({"hold", "c", "--profile=ray"}), 0) << said_;
   EXPECT_TRUE(api().Annotation("rayclusters", ns_, "c", "cluster-watcher/hold-until"));
   EXPECT_FALSE(api().Annotation("daskclusters", ns_, "c", "cluster-watcher/hold-until"));
+}
+
+TEST_F(OfFrameworks, OshinkosClusterIsNotMeantInSilenceEither) {
+  MakeCluster();
+  api().Create("rayclusters", ns_, CustomOf({kCluster}));
+  EXPECT_EQ(Says({"delete", kCluster}), 2) << said_;
+  EXPECT_NE(said_.find("in the words of oshinko; ray"), std::string::npos) << said_;
+  EXPECT_TRUE(api().Exists("rayclusters", ns_, kCluster));
+  EXPECT_EQ(Says({"check", kCluster, "--profile=oshinko"}), 0) << said_;
 }
 
 TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {

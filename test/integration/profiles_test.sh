@@ -38,7 +38,7 @@ is_left() { ! is_injected "$1"; }
 made_by() {
   local group kind version
   read -r group version kind <<<"${kinds[$2]}"
-  kubectl --kubeconfig="$1" -n "${ns-lab}" create --dry-run=server -o json -f <(jq -nc \
+  kubectl --kubeconfig="$1" -n "${ns-lab}" create --dry-run=server --field-manager="${manager-kubectl}" -o json -f <(jq -nc \
     --arg version "$group/$version" --arg kind "$kind" \
     "{apiVersion: \$version, kind: \$kind, metadata: {name: \"new\"}, spec: {}} | ${3-.}") |
     jq -r '.metadata.annotations["cluster-watcher/owner"] // "none"'
@@ -108,6 +108,9 @@ creators() {
     [[ $plural == *jobs ]] ||
       check "what a pod makes of $plural is its own" is_owned_by pod/nb "$nb" "$plural"
   done
+  local manager=cluster-watcher-create
+  check "what our own commands make has the owner that they say" is_owned_by none "$nb" rayclusters
+  unset manager
   check "but not a job, which ends by itself" is_owned_by none "$nb" rayjobs
   check "what a person makes is nobody's" is_owned_by none "$tmp/person.kubeconfig" rayclusters
   check "what a pod of another namespace makes is nobody's" is_owned_by none "$tmp/nb-plain.kubeconfig" rayclusters

@@ -17,17 +17,17 @@ DriverSession::DriverSession(Session session, std::stop_token stop)
       tokens_(session_.server, clock_),
       client_(*session_.transport, tokens_, [](const RequestRecord&) {}),
       discovery_(client_),
-      tools_{client_, discovery_, clock_, std::move(stop)} {}
+      tools_{client_, discovery_, clock_, std::move(stop), session_.settings.settings.profiles} {}
 
 Result<std::vector<SharedProfile>, ApiError> DriverSession::ProfilesMeant() {
   if (words_) return std::vector{words_};
-  return ServedProfiles(tools_, profiles());
+  return ServedProfiles(tools_);
 }
 
 std::optional<DriverOutcome> DriverSession::FindWords() {
   const Settings& settings = **settings_;
   if (words_ || settings.cluster.empty()) return std::nullopt;
-  auto found = FindProfile(tools_, profiles(), settings.ns, settings.cluster);
+  auto found = FindProfile(tools_, settings.ns, settings.cluster);
   if (!found) return std::move(found).error();
   if (*found) Use(*std::move(found));
   return std::nullopt;
@@ -48,7 +48,8 @@ ListedTools::ListedTools(DriverSession& session, const std::string& ns, const st
     : lists(session.transport(), ns, label),
       client(lists, session.tokens(), [](const RequestRecord&) {}),
       discovery(client),
-      tools{client, discovery, session.tools().clock, session.tools().stop} {}
+      tools{client, discovery, session.tools().clock, session.tools().stop,
+            session.tools().profiles} {}
 
 int WithDriverSession(
     const Invocation& invocation, const Environment& environment, std::stop_token stop,

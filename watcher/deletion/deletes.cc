@@ -115,6 +115,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   std::vector<ApiRequest> reads;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (results[i] || results[i].error().failure != ApiFailure::kConflict) continue;
+    if (cluster_.profile->IsUse(batch[i]->type)) continue;  // its status said that it has ended
     conflicts.push_back(i);
     reads.push_back(ApiRequest::ListByName(batch[i]->type, cluster_.ns, batch[i]->meta.name,
                                            Freshness::kConsistent));

@@ -173,7 +173,7 @@ std::optional<DriverOutcome> WhyNotAnother(const DriverTools& tools, const Clust
   const std::string used = app.Uses().value_or("");
   if (used.empty() || used == cluster.name) return std::nullopt;
   // The label is the same in all frameworks' words.
-  auto found = FindProfile(tools, ProfileTable::BuiltIn(), cluster.ns, used);
+  auto found = FindProfile(tools, cluster.ns, used);
   if (!found) return std::move(found).error();
   const SharedProfile usual = cluster.profile->IsDefault() ? cluster.profile : DefaultProfile();
   const auto view = ReadClusterView(tools.client, tools.discovery,

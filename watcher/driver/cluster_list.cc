@@ -128,7 +128,7 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
         [&](JsonValue item) {
           const auto meta = ReadObjectMeta(item);
           if (!meta) return;
-          if (!profile->IsDefault() && ProfileTable::BuiltIn().IsOfDefault(*meta)) return;
+          if (!profile->IsDefault() && tools.profiles->IsOfDefault(*meta)) return;
           const auto name =
               is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
           if (name && !name->empty()) names.emplace(meta->ns(), *name);

@@ -8,6 +8,7 @@
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/look_reads.h"
+#include "probes/profile.h"
 
 namespace cluster_watcher {
 
@@ -15,7 +16,8 @@ struct DriverTools {
   KubeClient& client;
   Discovery& discovery;
   Clock& clock;
-  std::stop_token stop;  // whoever waits ends with it
+  std::stop_token stop;                                              // whoever waits ends with it
+  std::shared_ptr<const ProfileTable> profiles = BuiltInProfiles();  // never null
 
   // For the reads of one step: what fails for the moment is asked again for a few seconds.
   Patience Reads() const {

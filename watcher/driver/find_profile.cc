@@ -18,9 +18,7 @@ Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster
   };
   const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
   if (!resource && !is_refused(resource)) return Unexpected{resource.error()};
-  const auto is_of_it = [](const ObjectMeta& meta) {
-    return !ProfileTable::BuiltIn().IsOfDefault(meta);
-  };
+  const auto is_of_it = [&](const ObjectMeta& meta) { return !tools.profiles->IsOfDefault(meta); };
   if (resource && *resource && is_of_it((*resource)->meta)) return true;
   auto any = tools.client.AnyItem(
       ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
@@ -39,10 +37,9 @@ DriverOutcome Unreadable(const ApiError& error) {
 
 }  // namespace
 
-Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& tools,
-                                                            const ProfileTable& table) {
+Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& tools) {
   std::vector<SharedProfile> served;
-  for (const SharedProfile& profile : table.rows()) {
+  for (const SharedProfile& profile : tools.profiles->rows()) {
     // Flink starts session clusters without its operator, too.
     if (profile->HasRoot() && profile->members.labels.empty()) {
       const auto type = tools.discovery.ByPlural(profile->root, tools.Reads());
@@ -54,12 +51,11 @@ Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& t
   return served;
 }
 
-Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools,
-                                                 const ProfileTable& table, const std::string& ns,
+Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools, const std::string& ns,
                                                  const std::string& name) {
-  const auto served = ServedProfiles(tools, table);
+  const auto served = ServedProfiles(tools);
   if (!served) return Unexpected{Unreadable(served.error())};
-  const SharedProfile& usual = table.rows().front();
+  const SharedProfile& usual = tools.profiles->rows().front();
   std::vector<SharedProfile> found;
   for (const SharedProfile& profile : *served) {
     if (profile == usual) continue;
@@ -71,7 +67,7 @@ Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools,
   const auto view =
       ReadClusterView(tools.client, tools.discovery, {ns, usual, name}, tools.Reads());
   if (!view) return Unexpected{Unreadable(view.error())};
-  if (view->exists) return usual;
+  if (view->exists) found.insert(found.begin(), usual);
   if (found.size() == 1) return found.front();
   std::vector<std::string> names;
   for (const SharedProfile& profile : found) names.push_back(profile->name);

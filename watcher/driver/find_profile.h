@@ -9,16 +9,14 @@
 
 namespace cluster_watcher {
 
-// Returns the profile of `table` under which there is something of the cluster; null: there is
-// nothing, or only what the default profile may know, which wins over another. Fails where that
-// can't be read, and where several other profiles know it.
-Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools,
-                                                 const ProfileTable& table, const std::string& ns,
+// Returns the profile under which there is something of the cluster; null: there is nothing, or
+// only what the default profile may know. Fails where that can't be read, and where several know
+// it.
+Result<SharedProfile, DriverOutcome> FindProfile(const DriverTools& tools, const std::string& ns,
                                                  const std::string& name);
 
-// Returns the profiles of `table` of which there may be clusters: those whose custom resource is
-// served, or that need none.
-Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& tools,
-                                                            const ProfileTable& table);
+// Returns the profiles of which there may be clusters: those whose custom resource is served, or
+// that need none.
+Result<std::vector<SharedProfile>, ApiError> ServedProfiles(const DriverTools& tools);
 
 }  // namespace cluster_watcher
