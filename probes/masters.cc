@@ -66,6 +66,13 @@ JsonValue PodTemplateOf(const ResourceType& type, JsonValue object) {
   return type.kind == "CronJob" ? spec["jobTemplate"]["spec"]["template"] : spec["template"];
 }
 
+JsonValue MasterTemplateOf(const ClusterId& cluster, const KubeObject& root, JsonValue whole,
+                           JsonDocument& made) {
+  if (!cluster.IsResource(root)) return PodTemplateOf(root.type, whole);
+  made = cluster.profile->MasterTemplate(whole);
+  return made.root();
+}
+
 std::string PodTemplateText(JsonValue pods) {
   JsonWriter text;
   WriteSorted(pods, text);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "probes/base/json.h"
+#include "probes/cluster_id.h"
 #include "probes/cluster_labels.h"
 #include "probes/kube/object_meta.h"
 #include "probes/profile.h"
@@ -27,6 +28,11 @@ bool IsMaster(const ResourceType& type, const ObjectMeta& meta, const Profile& p
 
 // Returns the template of the pods that `object` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue object);
+
+// Returns the pod template of a cluster's master root, which was read as `whole`. What a custom
+// resource says of it is put together into `made`.
+JsonValue MasterTemplateOf(const ClusterId& cluster, const KubeObject& root, JsonValue whole,
+                           JsonDocument& made);
 // A text that is the same for a Deployment's pod template and for that of a ReplicaSet made from
 // it, whatever the order of fields.
 std::string PodTemplateText(JsonValue pods);

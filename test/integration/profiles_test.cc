@@ -457,6 +457,19 @@ TEST_F(OfFrameworks, ACommandIsToldInWhoseWordsANameIs) {
   EXPECT_FALSE(api().Annotation("daskclusters", ns_, "c", "cluster-watcher/hold-until"));
 }
 
+// It has no pod that would say so.
+TEST_F(OfFrameworks, TheTemplateOfASuspendedOneNamesItsOwner) {
+  MakeDriver();
+  MakeDriver("alice");
+  api().Create("rayclusters", ns_,
+               CustomOf({"c"}, R"({"suspend": true, "headGroupSpec": {"template":
+      {"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}}}})"));
+  EXPECT_NE(Says({"claim", "c", "--app=deployment/alice", "--ephemeral"}), 0) << said_;
+  EXPECT_NE(said_.find("belongs to"), std::string::npos) << said_;
+  EXPECT_EQ(Says({"list", "--app=deployment/bob"}), 0);
+  EXPECT_NE(said_.find("\nc "), std::string::npos) << said_;
+}
+
 TEST_F(OfFrameworks, OshinkosClusterIsNotMeantInSilenceEither) {
   MakeCluster();
   api().Create("rayclusters", ns_, CustomOf({kCluster}));

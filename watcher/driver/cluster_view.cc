@@ -194,9 +194,10 @@ bool Selects(JsonValue service, const ObjectMeta::Texts& labels) {
 }
 
 // The labels of the master's pods: those of the root's pod template, else of a pod that there is.
-ObjectMeta::Texts LabelsOfMaster(const Parts& parts, const KubeObject& root, JsonValue whole) {
+ObjectMeta::Texts LabelsOfMaster(const Parts& parts, const ClusterView& view, JsonValue whole) {
   ObjectMeta::Texts labels;
-  PodTemplateOf(root.type, whole)["metadata"]["labels"].ForEachMember(
+  JsonDocument made;
+  MasterTemplateOf(view.id, *view.root, whole, made)["metadata"]["labels"].ForEachMember(
       [&](std::string_view key, JsonValue value) {
         labels.emplace(key, value.AsString().value_or(""));
       });
@@ -223,7 +224,7 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
   const Profile& profile = *view.id.profile;
   const Part* master = find([&](const Part& part) { return part.IsMasterService(profile); });
   if (master == nullptr && view.root) {
-    const auto labels = LabelsOfMaster(parts, *view.root, root);
+    const auto labels = LabelsOfMaster(parts, view, root);
     master = find([&](const Part& part) {
       return part.IsService() && !part.object.meta.deleting && !part.IsOfType(kWebUiType) &&
              Selects(part.spec(), labels);
@@ -250,7 +251,9 @@ std::string GivenOwner(const Parts& parts, const ClusterView& view, JsonValue ro
     if (is_newer) speaks = &part;
   }
   if (speaks != nullptr && !speaks->given_owner.empty()) return speaks->given_owner;
-  return view.root ? ReadWatcherOrders(PodTemplateOf(view.root->type, root)).owner : "";
+  if (!view.root) return "";
+  JsonDocument made;
+  return ReadWatcherOrders(MasterTemplateOf(view.id, *view.root, root, made)).owner;
 }
 
 bool IsMadeByCreate(JsonValue root) {

@@ -298,8 +298,8 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
                                       const KubeObject& object, JsonValue root) {
   const Profile& profile = *snapshot.cluster->profile;
   const bool is_resource = snapshot.cluster->IsResource(object);
-  const JsonDocument of_resource = is_resource ? profile.MasterTemplate(root) : JsonDocument();
-  const JsonValue pods = is_resource ? of_resource.root() : PodTemplateOf(object.type, root);
+  JsonDocument made;
+  const JsonValue pods = MasterTemplateOf(*snapshot.cluster, object, root, made);
   if (!pods.IsObject()) return;
   PodsToCome to_come{ReadWatcherOrders(pods), {}, {}, PodTemplateText(pods), true};
   pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
