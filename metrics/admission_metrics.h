@@ -18,8 +18,8 @@ class AdmissionMetrics {
   using Seconds = std::chrono::duration<double>;
 
   // `registry` must outlive this. Every result is exposed as 0 from the start: for new pods
-  // "injected", "not-asked", "already" and "left-alone"; for owners "owned"; for annotations "valid", "warned" and
-  // "rejected"; and "error" for a body that isn't an AdmissionReview.
+  // "injected", "not-asked", "already" and "left-alone"; for owners "owned"; for annotations
+  // "valid", "warned" and "rejected"; and "error" for a body that isn't an AdmissionReview.
   AdmissionMetrics(prometheus::Registry& registry, const std::string& version,
                    const std::string& revision);
 
