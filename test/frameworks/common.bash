@@ -50,6 +50,7 @@ pod_with() {
 }
 
 operator=''
+declare -A watcher_of=()
 start_operator() {
   run_operator >>"$tmp/operator.log" 2>&1 &
   operator=$!
@@ -92,15 +93,20 @@ starts() {
 # says NAME VERDICT: what the watcher of that name shows.
 says() { metric "$1" "cluster_watcher_verdict\\{.*\"$2\".*\\}"; }
 
-# made CLUSTER WORKERS: what the operator makes of it, and that it is watched over.
+# made CLUSTER WORKERS [FLAG...]: what the operator makes of it, and that it is watched over.
 made() {
   check "the operator makes a master pod of $1" within 60 master_of "$1"
   [[ -n ${pod:-} ]] || { tail -n 40 "$tmp/operator.log"; return 1; }
   check "which is injected" is_injected "$pod"
   check "and workers" within 90 has_workers "$1" "$2"
   check "which aren't" none_of_the_workers_is "$1"
+  watched "$@"
+}
+# watched CLUSTER WORKERS [FLAG...]: by its master, $pod.
+watched() {
   starts "$1"
-  watch_over lab "$pod" "$1" 200ms --operator-grace=3s
+  watch_over lab "$pod" "$1" 200ms --operator-grace=3s "${@:3}"
+  watcher_of[$1]=${watchers[-1]}
   check "it is kept while its owner is there" within 30 says "$1" active
 }
 
