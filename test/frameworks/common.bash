@@ -56,7 +56,9 @@ start_operator() {
   operator=$!
   watchers+=("$operator")
 }
-stop_operator() { kill -KILL "$operator" && wait "$operator" 2>/dev/null || :; }
+stop() { kill -KILL "$1" && wait "$1" 2>/dev/null || :; }
+stop_operator() { stop "$operator"; }
+stop_watcher() { stop "${watcher_of[$1]}"; }
 
 # notebook NAME: a pod that can make clusters.
 notebook() {

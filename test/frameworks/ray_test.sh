@@ -14,7 +14,8 @@ cluster=ray.io/cluster master=ray.io/node-type=head worker=ray.io/node-type=work
 kuberay=$("$source_dir/test/frameworks/build" ray)
 lab "$kuberay"/*.yaml
 run_operator() {
-  exec "$kuberay/operator" --watch-namespace=lab --enable-leader-election=false --metrics-addr=0 --health-probe-bind-address=0
+  exec "$kuberay/operator" --watch-namespace=lab --enable-leader-election=false --use-kubernetes-proxy \
+    --metrics-addr=0 --health-probe-bind-address=0
 }
 
 # cluster_with NAME [JQ]: prints the example's RayCluster, without an owner.
@@ -77,7 +78,7 @@ made_again() {
   local old workers
   master_of one-ray
   old=$pod workers=$(kubectl -n lab get pods -l "$cluster=one-ray,$worker" -o name)
-  kill -KILL "${watcher_of[one-ray]}"
+  stop_watcher one-ray
   delete_pod "$old"
   check "a head that is deleted is made again" within 60 master_of one-ray
   check "by another name" not is "$pod" "$old" >/dev/null
@@ -141,8 +142,7 @@ a_jobs_own() {
   check "the RayCluster is made again by its name" within 60 is_another "raycluster/$its" "$uid"
   made "$its" 1
   check "the RayJob runs" within 60 job_is own Running
-  check "and is the root" grep -q own <(ours list)
-  ours list; ours check "$its" || :
+  check "and is the root" eval '[[ $(ours check "$its") == *rayjob.ray.io/own* ]]'
   kubectl -n lab delete deployment carol >/dev/null
   check "behind its owner the RayJob is deleted" within 60 absent lab rayjob/own
   check "with its cluster" within 60 all_gone "$its"
