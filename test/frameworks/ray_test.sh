@@ -48,6 +48,8 @@ cluster_of() {
   its=${its#*/}
   [[ -n $its ]]
 }
+# The longest name that KubeRay takes, and that of a RayJob whose RayCluster's isn't cut.
+longest=$(printf 'c%.0s' {1..53}) longest_job=$(printf 'j%.0s' {1..44})
 ours() { "$watcher" "$1" --kubeconfig="$KUBECONFIG" -n lab "${@:2}"; }
 # reason CLUSTER REASON: what `check` says.
 reason() { [[ $(ours check "$1" -o json | jq -r .reason) == "$2" ]]; }
@@ -121,6 +123,9 @@ a_job_uses_it() {
 }
 
 the_owner_goes() {
+  driver dan
+  cluster_with four-ray "$(owned_by deployment/dan)" | make
+  made four-ray 1
   delete_pod one
   check "behind its pod the cluster is deleted" within 60 all_gone one-ray
   check "its neighbour stays" exists lab raycluster/four-ray
@@ -130,10 +135,10 @@ the_owner_goes() {
 
 a_jobs_own() {
   driver carol
-  job_with own "$(owned_by deployment/carol)" | make
-  check "a RayJob has a RayCluster of its own" within 60 cluster_of own
+  job_with "$longest_job" "$(owned_by deployment/carol)" | make
+  check "a RayJob makes a RayCluster" within 60 cluster_of "$longest_job"
+  check "which it controls" is "$(read_of "raycluster/$its" '.metadata.ownerReferences[0] | "\(.kind)/\(.name) \(.controller)"')" "RayJob/$longest_job true"
   check "to which its owner is copied" is "$(owner_of "raycluster/$its")" deployment/carol
-  check "and which it controls" is "$(read_of "raycluster/$its" '.metadata.ownerReferences[0] | "\(.kind)/\(.name) \(.controller)"')" "RayJob/own true"
   within 60 master_of "$its"
   check "but to no pod" is "$(owner_of "pod/$pod")" null
   local uid
@@ -141,30 +146,88 @@ a_jobs_own() {
   kubectl -n lab delete raycluster "$its" >/dev/null
   check "the RayCluster is made again by its name" within 60 is_another "raycluster/$its" "$uid"
   made "$its" 1
-  check "the RayJob runs" within 60 job_is own Running
-  check "and is the root" eval '[[ $(ours check "$its") == *rayjob.ray.io/own* ]]'
+  check "the RayJob runs" within 60 job_is "$longest_job" Running
+  check "and is the root" eval '[[ $(ours check "$its") == *"rayjob.ray.io/$longest_job"* ]]'
   kubectl -n lab delete deployment carol >/dev/null
-  check "behind its owner the RayJob is deleted" within 60 absent lab rayjob/own
+  check "behind its owner the RayJob is deleted" within 60 absent lab "rayjob/$longest_job"
   check "with its cluster" within 60 all_gone "$its"
-  check "and its submitter" within 60 gone lab ray.io/originated-from-cr-name=own
+  check "and its submitter" within 60 gone lab "ray.io/originated-from-cr-name=$longest_job"
+}
+
+a_services_own() {
+  notebook four
+  cluster_with serve '.kind = "RayService" | .spec = {serveConfigV2: "applications: []", rayClusterConfig: .spec}
+    | '"$(owned_by pod/four)" | make
+  check "a RayService makes a RayCluster" within 60 cluster_of serve
+  made "$its" 1
+  delete_pod four
+  check "behind its owner the RayService is deleted" within 60 absent lab rayservice/serve
+  check "with its cluster" within 60 all_gone "$its"
+}
+
+other_heads() {
+  notebook five
+  kubectl -n lab create serviceaccount autoscaled >/dev/null
+  kubectl -n lab create rolebinding autoscaled --clusterrole=cluster-watcher-framework --serviceaccount=lab:autoscaled >/dev/null
+  cluster_with auto '.spec.enableInTreeAutoscaling = true | del(.spec.headGroupSpec.template.spec.serviceAccountName)' | make
+  check "under the autoscaler a head" within 60 master_of auto
+  check "has an account that the operator makes" is "$(read_of "pod/$pod" .spec.serviceAccountName)" auto
+  check "and is injected" is_injected "$pod"
+  kubectl -n lab create rolebinding auto-watcher --clusterrole=cluster-watcher --serviceaccount=lab:auto >/dev/null
+  identity auto "$(kubectl -n lab create token auto --bound-object-kind=Pod --bound-object-name="$pod")"
+  check "the guard would refuse the autoscaler's work" within 30 refuses "'cluster-watcher-guard'" scales auto auto
+  local unguarded='.spec.headGroupSpec.template.spec.serviceAccountName = "autoscaled"'
+  cluster_with auto-two "$unguarded | .spec.enableInTreeAutoscaling = true" | as five create -f - >/dev/null
+  account=autoscaled made auto-two 1
+  check "an account that is named is left" is "$(read_of "pod/$pod" .spec.serviceAccountName)" autoscaled
+  check "and may do that work" within 30 quietly scales auto-two auto-two
+  cluster_with "$longest" | as five create -f - >/dev/null
+  made "$longest" 1
+
+  cluster_with old "$unguarded" | make
+  within 60 has_workers old 1 && within 60 master_of old
+  local uid
+  uid=$(uid_of "pod/$pod")
+  kubectl -n lab delete raycluster old --cascade=orphan >/dev/null
+  cluster_with old "$unguarded" | as five create -f - >/dev/null
+  account=autoscaled made old 1
+  check "a RayCluster takes over the pods of an earlier one of its name" is "$(uid_of "pod/$pod")" "$uid"
+  check "without an ownerReference" is "$(read_of "pod/$pod" .metadata.ownerReferences)" null
+
+  delete_pod five
+  check "behind the owner the autoscaled cluster is deleted" within 60 all_gone auto-two
+  check "and that of the longest name" within 60 all_gone "$longest"
+  check "and that with pods of an earlier one" within 60 all_gone old
+  check "an autoscaled one without an owner stays" exists lab raycluster/auto
+}
+# scales NAME CLUSTER: as the autoscaler does, by the identity NAME.
+scales() {
+  as "$1" patch raycluster "$2" --type=json -p '[{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 2}]'
 }
 
 the_operator_is_down() {
-  job_with held "$(owned_by pod/four)" | make
+  notebook six
+  cluster_with six-ray | as six create -f - >/dev/null
+  made six-ray 1
+  job_with held | make
   within 60 cluster_of held
+  kubectl -n lab annotate raycluster "$its" cluster-watcher/owner=pod/six >/dev/null
+  check "a RayCluster of a RayJob without an owner is the RayJob's" reason "$its" ambiguous
+  kubectl -n lab annotate rayjob held cluster-watcher/owner=pod/six >/dev/null
   made "$its" 1
   within 60 job_is held Running
   stop_operator
-  delete_pod four
-  check "where the operator is down the cluster goes all the same" within 60 all_gone four-ray
-  check "a RayJob is held by its finalizer" within 60 eval '[[ $(read_of rayjob/held .metadata.deletionTimestamp) != null ]]'
-  check "but its pods go" within 60 no_pods "$its"
-  check "its RayCluster too" within 60 all_gone "$its"
+  delete_pod six
+  check "where the operator is down a RayCluster goes all the same" within 60 all_gone six-ray
+  check "a RayJob is held by its finalizer" within 60 is_terminating rayjob/held
+  check "but its cluster goes" within 60 all_gone "$its"
   check "and only it is left" exists lab rayjob/held
   start_operator
   check "back again the operator lets it go" within 60 absent lab rayjob/held
-  check "and makes nothing again" not within 5 eval '[[ -n $(kubectl -n lab get rayclusters,pods -l "ray.io/cluster in (four-ray, $its)" -o name) ]]'
+  check "and makes nothing again" not within 5 any_of "six-ray, $its"
 }
+is_terminating() { [[ $(read_of "$1" .metadata.deletionTimestamp) != null ]]; }
+any_of() { [[ -n $(kubectl -n lab get pods,services -l "$cluster in ($1)" -o name) ]]; }
 
 start_operator
 begin
@@ -172,10 +235,9 @@ what_the_operator_makes
 made_again
 by_name
 a_job_uses_it
-notebook four
-cluster_with four-ray | as four create -f - >/dev/null
-made four-ray 1
 the_owner_goes
 a_jobs_own
+a_services_own
+other_heads
 the_operator_is_down
 ended
