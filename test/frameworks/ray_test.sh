@@ -29,16 +29,6 @@ job_with() {
   cluster_with "$1" | jq '.kind = "RayJob" | .spec = {entrypoint: "true", submitterConfig: {backoffLimit: 0},
     rayClusterSpec: .spec} |'" ${2-.}"
 }
-# owned_by OWNER: prints what adds the annotation.
-owned_by() { echo ".metadata.annotations = {\"cluster-watcher/owner\": \"$1\"}"; }
-# make: with an administrator's rights.
-make() { kubectl -n lab create -f - >/dev/null; }
-driver() { kubectl -n lab create deployment "$1" --image=c >/dev/null; }
-uid_of() { read_of "$1" .metadata.uid; }
-is_another() {
-  local uid
-  uid=$(uid_of "$1" 2>/dev/null) && [[ -n $uid && $uid != "$2" ]]
-}
 # all_gone CLUSTER: and all that carries its label.
 all_gone() { absent lab "raycluster/$1" && gone lab "$cluster=$1" serviceaccounts,roles,rolebindings; }
 job_is() { [[ $(read_of "rayjob/$1" .status.jobDeploymentStatus) == "$2" ]]; }
@@ -50,10 +40,6 @@ cluster_of() {
 }
 # The longest name that KubeRay takes, and that of a RayJob whose RayCluster's isn't cut.
 longest=$(printf 'c%.0s' {1..53}) longest_job=$(printf 'j%.0s' {1..44})
-ours() { "$watcher" "$1" --kubeconfig="$KUBECONFIG" -n lab "${@:2}"; }
-# reason CLUSTER REASON: what `check` says.
-reason() { [[ $(ours check "$1" -o json | jq -r .reason) == "$2" ]]; }
-
 begin() {
   notebook one
   cluster_with one-ray '.spec.workerGroupSpecs[0].replicas = 2' | as one create -f - >/dev/null
@@ -226,7 +212,6 @@ the_operator_is_down() {
   check "back again the operator lets it go" within 60 absent lab rayjob/held
   check "and makes nothing again" not within 5 any_of "six-ray, $its"
 }
-is_terminating() { [[ $(read_of "$1" .metadata.deletionTimestamp) != null ]]; }
 any_of() { [[ -n $(kubectl -n lab get pods,services -l "$cluster in ($1)" -o name) ]]; }
 
 start_operator

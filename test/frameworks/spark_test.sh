@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Runs Kubeflow's Spark operator on a real control plane. Pods make SparkConnects as notebooks do:
+# their servers are injected, watched over, kept while their owners are there, and deleted behind
+# them with the executors that they made; also where the operator is down by then. What the program
+# relies on of the operator is checked too.
+#
+#   test/frameworks/spark_test.sh BUILD_DIR
+set -euo pipefail
+# shellcheck disable=SC2034
+cluster=sparkoperator.k8s.io/connect-name master=spark-role=connect-server worker=spark-role=executor
+# shellcheck disable=SC2034
+root=sparkoperator.k8s.io/v1alpha1/SparkConnect
+# shellcheck source=common.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
+
+spark=$("$source_dir/test/frameworks/build" spark)
+lab "$spark"/*.yaml
+run_operator() {
+  # What it tells servers, as in a pod.
+  KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=${APISERVER##*:} exec "$spark/operator" controller start --namespaces=lab --health-probe-bind-address=0
+}
+# That of the servers, which make executors.
+account=server
+kubectl -n lab create serviceaccount server >/dev/null
+kubectl -n lab create rolebinding server --clusterrole=cluster-watcher-framework --serviceaccount=lab:server >/dev/null
+kubectl -n lab create role executors --verb='*' --resource=pods,configmaps,services >/dev/null
+kubectl -n lab create rolebinding executors --role=executors --serviceaccount=lab:server \
+  --serviceaccount=lab:cluster-watcher >/dev/null
+
+# connect_with NAME [JQ]: prints the example's SparkConnect, without an owner.
+connect_with() {
+  kubectl create --dry-run=client -o json -f "$source_dir/manifests/examples/spark-connect/cluster.yaml" |
+    jq --arg name "$1" --arg account "$account" '.metadata = {name: $name} |
+      .spec.server.template.spec.serviceAccountName = $account |'" ${2-.}"
+}
+# argument_of NAME: what the operator tells the server about it.
+argument_of() { read_of "pod/$pod" .spec.containers[0].args[0] | grep -oP -- "(?<=--conf $1=)\S+"; }
+# executes CLUSTER: its server, $pod, makes an executor, labelled as the operator tells it.
+executes() {
+  local label=spark.kubernetes.executor.label name
+  name=$(argument_of spark.kubernetes.executor.podNamePrefix)
+  identity "$pod" "$(kubectl -n lab create token "$account" --bound-object-kind=Pod --bound-object-name="$pod")"
+  pod_with "$name-exec-1" "{\"spark-role\": \"executor\", \"$cluster\": \"$(argument_of "$label.$cluster")\",
+    \"sparkoperator.k8s.io/launched-by-spark-operator\": \"$(argument_of "$label.sparkoperator.k8s.io/launched-by-spark-operator")\"}" |
+    jq --arg server "$pod" --arg uid "$(uid_of "pod/$pod")" '.metadata.ownerReferences = [
+      {apiVersion: "v1", kind: "Pod", name: $server, uid: $uid, controller: true}]' |
+    as "$pod" create -f - >/dev/null
+}
+all_gone() { absent lab "sparkconnect/$1" && gone lab "$cluster=$1"; }
+controllers() {
+  kubectl -n lab get pods,services,configmaps -l "$cluster=$1" -o json |
+    jq -r '[.items[] | "\(.kind) \(.metadata.ownerReferences[0] | "\(.kind)/\(.name) \(.controller)")"] | sort | join(", ")'
+}
+
+begin() {
+  notebook one
+  connect_with one-spark | as one create -f - >/dev/null
+  check "the pod that makes a SparkConnect is its owner" is "$(owner_of sparkconnect/one-spark)" pod/one
+  made one-spark 0
+  check "it controls server, Service and ConfigMap" is "$(controllers one-spark)" \
+    "ConfigMap SparkConnect/one-spark true, Pod SparkConnect/one-spark true, Service SparkConnect/one-spark true"
+  check "it carries no label of the cluster, and no finalizer" is \
+    "$(read_of sparkconnect/one-spark '[.metadata.labels, .metadata.finalizers] | tostring')" "[null,null]"
+  check "its annotations aren't copied" is "$(owner_of "pod/$pod")" null
+  executes one-spark
+  check "an executor is the cluster's" has_workers one-spark 1
+  check "and isn't injected" none_of_the_workers_is one-spark
+
+  driver bob
+  connect_with two-spark "$(owned_by deployment/bob)" | as one create -f - >/dev/null
+  check "an owner that is named stays" is "$(owner_of sparkconnect/two-spark)" deployment/bob
+  made two-spark 0
+  executes two-spark
+  two_server=$(uid_of "pod/$pod")
+}
+
+made_again() {
+  local old
+  old=$(uid_of pod/one-spark-server)
+  stop_watcher one-spark
+  delete_pod one-spark-server
+  check "a server that is deleted is made again by its name" within 60 is_another pod/one-spark-server "$old"
+  made one-spark 0
+  executes one-spark
+  old=$(uid_of service/one-spark-server)
+  kubectl -n lab delete service one-spark-server >/dev/null
+  check "the Service is made again too" within 60 is_another service/one-spark-server "$old"
+}
+
+by_name() {
+  local listed
+  listed=$(ours list)
+  check "list shows them by their names" eval '[[ $listed =~ one-spark\ .*pod/one.*two-spark\ .*deployment.apps/bob ]]'
+  check "check looks at one of them" reason two-spark active
+  check "hold holds one" quietly ours hold one-spark 1h
+  delete_pod one
+  check "which is kept without its owner" within 30 says one-spark held
+  check "until it is held no longer" quietly ours unhold one-spark
+  check "then it is deleted, with its executors" within 90 all_gone one-spark
+  check "its neighbour stays" exists lab sparkconnect/two-spark
+  check "with its executor" has_workers two-spark 1
+  check "and is kept" says two-spark active
+  check "the operator has left the injected server as it was" is "$(uid_of pod/two-spark-server)" "$two_server"
+}
+
+# As the guard binds whoever has the watcher's Role alone.
+guarded() {
+  local account=cluster-watcher
+  connect_with bound | make
+  check "a server of another account" within 60 master_of bound
+  check "whose Role is the watcher's could make no executors" refuses "'cluster-watcher-guard'" executes bound
+}
+
+# The operator takes a server of an earlier SparkConnect over, with an ownerReference.
+adopted() {
+  local old
+  notebook three
+  connect_with old | make
+  within 60 master_of old
+  old=$(uid_of pod/old-server)
+  kubectl -n lab delete sparkconnect old --cascade=orphan >/dev/null
+  connect_with old | as three create -f - >/dev/null
+  check "a SparkConnect takes over the server of an earlier one" within 60 eval '[[ $(controllers old) == *"Pod SparkConnect/old true"* ]]'
+  check "as it is" is "$(uid_of pod/old-server)" "$old"
+  made old 0
+  delete_pod three
+  check "and goes with it" within 60 all_gone old
+}
+
+the_operator_is_down() {
+  stop_operator
+  kubectl -n lab delete deployment bob >/dev/null
+  check "where the operator is down the cluster goes all the same" within 60 all_gone two-spark
+  start_operator
+  notebook four
+  connect_with four-spark | as four create -f - >/dev/null
+  made four-spark 0
+  check "back again the operator makes nothing again" all_gone two-spark
+}
+
+start_operator
+begin
+made_again
+by_name
+guarded
+adopted
+the_operator_is_down
+ended
