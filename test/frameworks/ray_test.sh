@@ -94,16 +94,19 @@ by_name() {
 }
 
 a_job_uses_it() {
+  kubectl -n lab patch raycluster two-ray --type=merge -p '{"spec": {"headGroupSpec": {"template": {"metadata":
+    {"annotations": {"cluster-watcher/owner": "deployment/alice"}}}}}}' >/dev/null
   cluster_with user '.kind = "RayJob" | .spec = {entrypoint: "true", submitterConfig: {backoffLimit: 0},
     clusterSelector: {"ray.io/cluster": "two-ray"}}' | make
   check "a RayJob runs in the cluster" within 60 job_is user Running
   kubectl -n lab delete deployment bob >/dev/null
   check "which it uses, behind the owner too" within 60 says two-ray in-use
-  check "the operator has left the injected head as it was" is "$(uid_of pod/"$(master_of two-ray; echo "$pod")")" "$two_head"
+  master_of two-ray
+  check "a change of its template has made no other head" is "$(uid_of "pod/$pod")" "$two_head"
   pod_of lab batch.kubernetes.io/job-name=user
   kubectl -n lab patch pod "$pod" --subresource=status --type=merge -p '{"status": {"phase": "Failed"}}' >/dev/null
   check "its submitter fails, and so does the RayJob" within 60 job_is user Failed
-  check "then the cluster is deleted" within 90 all_gone two-ray
+  check "then the cluster is deleted, whoever the template names" within 90 all_gone two-ray
   check "the RayJob stays" exists lab rayjob/user
   check "and makes nothing" not within 3 exists lab raycluster/two-ray
 }
@@ -167,6 +170,11 @@ other_heads() {
   account=autoscaled made auto-two 1
   check "an account that is named is left" is "$(read_of "pod/$pod" .spec.serviceAccountName)" autoscaled
   check "and may do that work" within 30 quietly scales auto-two auto-two
+  job_with side '.spec.submissionMode = "SidecarMode" | del(.spec.submitterConfig)' | make
+  within 60 cluster_of side
+  check "a head with the submitter in it" within 60 master_of "$its"
+  check "is injected too" is_injected "$pod"
+  check "beside it" is "$(read_of "pod/$pod" '[.spec.containers[].name] | join(" ")')" "ray-head ray-job-submitter"
   cluster_with "$longest" | as five create -f - >/dev/null
   made "$longest" 1
 

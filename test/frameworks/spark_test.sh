@@ -35,12 +35,12 @@ connect_with() {
 }
 # argument_of NAME: what the operator tells the server about it.
 argument_of() { read_of "pod/$pod" .spec.containers[0].args[0] | grep -oP -- "(?<=--conf $1=)\S+"; }
-# executes CLUSTER: its server, $pod, makes an executor, labelled as the operator tells it.
+# executes NUMBER: the server, $pod, makes an executor, labelled as the operator tells it.
 executes() {
   local label=spark.kubernetes.executor.label name
   name=$(argument_of spark.kubernetes.executor.podNamePrefix)
   identity "$pod" "$(kubectl -n lab create token "$account" --bound-object-kind=Pod --bound-object-name="$pod")"
-  pod_with "$name-exec-1" "{\"spark-role\": \"executor\", \"$cluster\": \"$(argument_of "$label.$cluster")\",
+  pod_with "$name-exec-$1" "{\"spark-role\": \"executor\", \"$cluster\": \"$(argument_of "$label.$cluster")\",
     \"sparkoperator.k8s.io/launched-by-spark-operator\": \"$(argument_of "$label.sparkoperator.k8s.io/launched-by-spark-operator")\"}" |
     jq --arg server "$pod" --arg uid "$(uid_of "pod/$pod")" '.metadata.ownerReferences = [
       {apiVersion: "v1", kind: "Pod", name: $server, uid: $uid, controller: true}]' |
@@ -62,7 +62,7 @@ begin() {
   check "it carries no label of the cluster, and no finalizer" is \
     "$(read_of sparkconnect/one-spark '[.metadata.labels, .metadata.finalizers] | tostring')" "[null,null]"
   check "its annotations aren't copied" is "$(owner_of "pod/$pod")" null
-  executes one-spark
+  executes 1
   check "an executor is the cluster's" has_workers one-spark 1
   check "and isn't injected" none_of_the_workers_is one-spark
 
@@ -70,7 +70,7 @@ begin() {
   connect_with two-spark "$(owned_by deployment/bob)" | as one create -f - >/dev/null
   check "an owner that is named stays" is "$(owner_of sparkconnect/two-spark)" deployment/bob
   made two-spark 0
-  executes two-spark
+  executes 2
   two_server=$(uid_of "pod/$pod")
 }
 
@@ -81,7 +81,7 @@ made_again() {
   delete_pod one-spark-server
   check "a server that is deleted is made again by its name" within 60 is_another pod/one-spark-server "$old"
   made one-spark 0
-  executes one-spark
+  executes 3
   old=$(uid_of service/one-spark-server)
   kubectl -n lab delete service one-spark-server >/dev/null
   check "the Service is made again too" within 60 is_another service/one-spark-server "$old"
@@ -108,7 +108,7 @@ guarded() {
   local account=cluster-watcher
   connect_with bound | make
   check "a server of another account" within 60 master_of bound
-  check "whose Role is the watcher's could make no executors" refuses "'cluster-watcher-guard'" executes bound
+  check "whose Role is the watcher's could make no executors" refuses "'cluster-watcher-guard'" executes 4
 }
 
 # The operator takes a server of an earlier SparkConnect over, with an ownerReference.
