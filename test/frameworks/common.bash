@@ -4,6 +4,7 @@
 #   cluster         the label whose value is the cluster's name
 #   master, worker  the label of such a pod, KEY=VALUE
 #   root            the kind that stands for the cluster, with its version: GROUP/VERSION/KIND
+#   least           the least that its spec must have, for jq
 # and defines run_operator.
 # shellcheck shell=bash disable=SC2154
 # shellcheck source=../integration/common.bash
@@ -18,7 +19,6 @@ lab() {
   . "$tmp/kubernetes/env"
   for definition; do quietly kubectl create -f "$definition"; done
   within 60 quietly kubectl wait --for=condition=Established --timeout=30s crd --all
-  within 60 can_be_made
   kubectl apply -k "$(with policy owner-from-creator)" >/dev/null
   kubectl create namespace lab >/dev/null
   kubectl label namespace lab cluster-watcher/enabled=true cluster-watcher/owner-from-creator=true >/dev/null
@@ -31,17 +31,21 @@ lab() {
   kubectl -n lab create rolebinding cluster-watcher --clusterrole=cluster-watcher \
     --serviceaccount=lab:cluster-watcher >/dev/null
   within 30 is_in_force
-}
-# A new kind is listed before it can be created.
-can_be_made() {
-  [[ $(jq -nc --arg root "$root" '{apiVersion: ($root | sub("/[^/]*$"; "")), kind: ($root | sub(".*/"; "")),
-    metadata: {name: "probe", namespace: "default"}, spec: {}}' |
-    kubectl create --validate=false --dry-run=server -f - 2>&1) != *"not found"* ]]
+  notebook probe
+  within 60 writes_the_owner
+  delete_pod probe
 }
 # The API server takes a policy up a moment after it was written.
 is_in_force() {
   pod_with probe "{\"${master%=*}\": \"${master#*=}\", \"$cluster\": \"c\"}" |
     kubectl -n lab create --dry-run=server -o json -f - 2>/dev/null | jq -e '.spec.initContainers != null' >/dev/null
+}
+# A new kind is listed before it can be created, and created before a policy can change it.
+writes_the_owner() {
+  jq -nc --arg root "$root" '{apiVersion: ($root | sub("/[^/]*$"; "")), kind: ($root | sub(".*/"; "")),
+    metadata: {name: "probe"}, spec: '"$least"'}' |
+    as probe create --dry-run=server -o json -f - 2>/dev/null |
+    jq -e '.metadata.annotations["cluster-watcher/owner"] == "pod/probe"' >/dev/null
 }
 # pod_with NAME [LABELS]: prints a pod.
 pod_with() {
@@ -69,6 +73,14 @@ notebook() {
 as() { kubectl --kubeconfig="$tmp/$1.kubeconfig" -n lab "${@:2}"; }
 delete_pod() { kubectl -n lab delete pod "$1" --grace-period=0 --force >/dev/null 2>&1; }
 
+# shows REGEX COMMAND...: what it prints.
+shows() { [[ $("${@:2}") =~ $1 ]]; }
+# controllers CLUSTER KINDS: prints what controls each of them.
+controllers() {
+  kubectl -n lab get "$2" -l "$cluster=$1" -o json |
+    jq -r '[.items[] | "\(.kind) of \(.metadata | .ownerReferences[]? | select(.controller) |
+      "\(.kind)/\(.name)")"] | unique | join(", ")'
+}
 # ours COMMAND ARGUMENT...: the program, from outside.
 ours() { "$watcher" "$1" --kubeconfig="$KUBECONFIG" -n lab "${@:2}"; }
 # reason CLUSTER REASON: what `check` says.

@@ -8,7 +8,8 @@ set -euo pipefail
 # shellcheck disable=SC2034
 cluster=dask.org/cluster-name master=dask.org/component=scheduler worker=dask.org/component=worker
 # shellcheck disable=SC2034
-root=kubernetes.dask.org/v1/DaskCluster
+root=kubernetes.dask.org/v1/DaskCluster least='{worker: {spec: {containers: []}},
+  scheduler: {spec: {containers: []}, service: {}}}'
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 

@@ -9,7 +9,7 @@ set -euo pipefail
 # shellcheck disable=SC2034
 cluster=sparkoperator.k8s.io/connect-name master=spark-role=connect-server worker=spark-role=executor
 # shellcheck disable=SC2034
-root=sparkoperator.k8s.io/v1alpha1/SparkConnect
+root=sparkoperator.k8s.io/v1alpha1/SparkConnect least='{sparkVersion: "4.0.1", server: {}, executor: {}}'
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 
@@ -17,7 +17,8 @@ spark=$("$source_dir/test/frameworks/build" spark)
 lab "$spark"/*.yaml
 run_operator() {
   # What it tells servers, as in a pod.
-  KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=${APISERVER##*:} exec "$spark/operator" controller start --namespaces=lab --health-probe-bind-address=0
+  KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=${APISERVER##*:} exec "$spark/operator" \
+    controller start --namespaces=lab --health-probe-bind-address=0
 }
 # That of the servers, which make executors.
 account=server
@@ -33,32 +34,28 @@ connect_with() {
     jq --arg name "$1" --arg account "$account" '.metadata = {name: $name} |
       .spec.server.template.spec.serviceAccountName = $account |'" ${2-.}"
 }
-# argument_of NAME: what the operator tells the server about it.
+# argument_of NAME: what the operator tells the server, $pod, about it.
 argument_of() { read_of "pod/$pod" .spec.containers[0].args[0] | grep -oP -- "(?<=--conf $1=)\S+"; }
-# executes NUMBER: the server, $pod, makes an executor, labelled as the operator tells it.
+# executes NUMBER: the server makes an executor, labelled as the operator tells it.
 executes() {
-  local label=spark.kubernetes.executor.label name
-  name=$(argument_of spark.kubernetes.executor.podNamePrefix)
+  local key labels='{}'
+  for key in "$cluster" sparkoperator.k8s.io/launched-by-spark-operator; do
+    labels=$(jq -c --arg key "$key" --arg value "$(argument_of "spark.kubernetes.executor.label.$key")" '.[$key] = $value' <<<"$labels")
+  done
   identity "$pod" "$(kubectl -n lab create token "$account" --bound-object-kind=Pod --bound-object-name="$pod")"
-  pod_with "$name-exec-$1" "{\"spark-role\": \"executor\", \"$cluster\": \"$(argument_of "$label.$cluster")\",
-    \"sparkoperator.k8s.io/launched-by-spark-operator\": \"$(argument_of "$label.sparkoperator.k8s.io/launched-by-spark-operator")\"}" |
-    jq --arg server "$pod" --arg uid "$(uid_of "pod/$pod")" '.metadata.ownerReferences = [
-      {apiVersion: "v1", kind: "Pod", name: $server, uid: $uid, controller: true}]' |
+  pod_with "$(argument_of spark.kubernetes.executor.podNamePrefix)-exec-$1" "$labels" |
+    jq --arg server "$pod" --arg uid "$(uid_of "pod/$pod")" '.metadata.labels["spark-role"] = "executor" |
+      .metadata.ownerReferences = [{apiVersion: "v1", kind: "Pod", name: $server, uid: $uid, controller: true}]' |
     as "$pod" create -f - >/dev/null
 }
 all_gone() { absent lab "sparkconnect/$1" && gone lab "$cluster=$1"; }
-controllers() {
-  kubectl -n lab get pods,services,configmaps -l "$cluster=$1" -o json |
-    jq -r '[.items[] | "\(.kind) \(.metadata.ownerReferences[0] | "\(.kind)/\(.name) \(.controller)")"] | sort | join(", ")'
-}
-
 begin() {
   notebook one
   connect_with one-spark | as one create -f - >/dev/null
   check "the pod that makes a SparkConnect is its owner" is "$(owner_of sparkconnect/one-spark)" pod/one
   made one-spark 0
-  check "it controls server, Service and ConfigMap" is "$(controllers one-spark)" \
-    "ConfigMap SparkConnect/one-spark true, Pod SparkConnect/one-spark true, Service SparkConnect/one-spark true"
+  check "it controls server, Service and ConfigMap" is "$(controllers one-spark pods,services,configmaps)" \
+    "ConfigMap of SparkConnect/one-spark, Pod of SparkConnect/one-spark, Service of SparkConnect/one-spark"
   check "it carries no label of the cluster, and no finalizer" is \
     "$(read_of sparkconnect/one-spark '[.metadata.labels, .metadata.finalizers] | tostring')" "[null,null]"
   check "its annotations aren't copied" is "$(owner_of "pod/$pod")" null
@@ -88,9 +85,7 @@ made_again() {
 }
 
 by_name() {
-  local listed
-  listed=$(ours list)
-  check "list shows them by their names" eval '[[ $listed =~ one-spark\ .*pod/one.*two-spark\ .*deployment.apps/bob ]]'
+  check "list shows them by their names" shows "one-spark .*pod/one.*two-spark .*deployment.apps/bob" ours list
   check "check looks at one of them" reason two-spark active
   check "hold holds one" quietly ours hold one-spark 1h
   delete_pod one
@@ -120,7 +115,8 @@ adopted() {
   old=$(uid_of pod/old-server)
   kubectl -n lab delete sparkconnect old --cascade=orphan >/dev/null
   connect_with old | as three create -f - >/dev/null
-  check "a SparkConnect takes over the server of an earlier one" within 60 eval '[[ $(controllers old) == *"Pod SparkConnect/old true"* ]]'
+  check "a SparkConnect takes over the server of an earlier one" within 60 \
+    shows "^Pod of SparkConnect/old$" controllers old pods
   check "as it is" is "$(uid_of pod/old-server)" "$old"
   made old 0
   delete_pod three
