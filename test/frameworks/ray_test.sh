@@ -50,7 +50,7 @@ begin() {
   driver bob
   cluster_with two-ray "$(owned_by deployment/bob)" | as one create -f - >/dev/null
   check "an owner that is named stays" is "$(owner_of raycluster/two-ray)" deployment/bob
-  made two-ray 1
+  made two-ray 1 --observe=watch
   two_head=$(uid_of "pod/$pod")
 }
 
@@ -102,12 +102,24 @@ a_job_uses_it() {
   check "which it uses, behind the owner too" within 60 says two-ray in-use
   master_of two-ray
   check "a change of its template has made no other head" is "$(uid_of "pod/$pod")" "$two_head"
+  # Until it is known what Ray says: the operator takes "Failure" for that, of an answer that no head gave.
+  ours hold two-ray 1h >/dev/null
   pod_of lab batch.kubernetes.io/job-name=user
   kubectl -n lab patch pod "$pod" --subresource=status --type=merge -p '{"status": {"phase": "Failed"}}' >/dev/null
   check "its submitter fails, and so does the RayJob" within 60 job_is user Failed
+  ray_says user RUNNING
+  ours unhold two-ray >/dev/null
+  check "but while Ray runs its job it uses the cluster" not within 5 absent lab raycluster/two-ray
+  check "as is shown" within 60 says two-ray in-use
+  ray_says user FAILED
   check "then the cluster is deleted, whoever the template names" within 90 all_gone two-ray
   check "the RayJob stays" exists lab rayjob/user
   check "and makes nothing" not within 3 exists lab raycluster/two-ray
+}
+
+# ray_says RAYJOB STATE: what its operator would hear.
+ray_says() {
+  kubectl -n lab patch rayjob "$1" --subresource=status --type=merge -p "{\"status\": {\"jobStatus\": \"$2\"}}" >/dev/null
 }
 
 the_owner_goes() {
