@@ -189,13 +189,13 @@ other_heads() {
   cluster_with "$longest" | as five create -f - >/dev/null
   made "$longest" 1
 
-  cluster_with old "$unguarded" | make
+  cluster_with old | make
   within 60 has_workers old 1 && within 60 master_of old
   local uid
   uid=$(uid_of "pod/$pod")
   kubectl -n lab delete raycluster old --cascade=orphan >/dev/null
-  cluster_with old "$unguarded" | as five create -f - >/dev/null
-  account=autoscaled made old 1
+  cluster_with old | as five create -f - >/dev/null
+  made old 1
   check "a RayCluster takes over the pods of an earlier one of its name" is "$(uid_of "pod/$pod")" "$uid"
   check "without an ownerReference" is "$(read_of "pod/$pod" .metadata.ownerReferences)" null
 
