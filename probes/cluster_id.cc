@@ -47,10 +47,12 @@ void ClusterId::DropWhatSaysNothing(ObjectMeta& meta) const {
     return std::find(std::begin(kListedAnnotations), std::end(kListedAnnotations),
                      of_object.first) == std::end(kListedAnnotations);
   });
-  // A copy of the custom resource's, which may name another by now.
+  // Copies of the custom resource's, which may name another by now.
   if (profile->inherits && meta.Controller() != nullptr) {
     std::erase_if(common.annotations,
                   [](const auto& of_object) { return of_object.first == "cluster-watcher/owner"; });
+    std::erase_if(common.labels,
+                  [](const auto& of_object) { return of_object.first == kEphemeralLabel; });
   }
   for (auto& [key, value] : common.annotations) {
     if (value.size() > kLongestListed) value = std::string(CutText(value, kLongestListed));

@@ -66,7 +66,7 @@ struct Profile {
   std::optional<CompletedWhen> rollout;  // nullopt: always
   std::optional<PodNameForm> pods;
   std::optional<ProfileUses> uses;
-  // What may control a root, "RayJob.ray.io", and what it adds to its name for the root's.
+  // What makes one root, "RayJob.ray.io", and what it adds to its name for the root's.
   std::map<std::string, std::string, std::less<>> theirs;
 
   // Whether these are Oshinko's words, with whatever label of the cluster.
@@ -78,7 +78,7 @@ struct Profile {
   bool IsRoot(const ResourceType& type) const;
   // Whether objects of this kind use clusters.
   bool IsUse(const ResourceType& type) const;
-  // Whether what controls a root is the framework's own.
+  // Whether objects of this kind make roots, one each.
   bool IsTheirs(const ResourceType& type) const;
   // Whether a change of the template in the root `object` leads to new pods.
   bool RollsOut(JsonValue object) const;

@@ -159,10 +159,7 @@ a_services_own() {
   cluster_with serve '.kind = "RayService" | .spec = {serveConfigV2: "applications: []", rayClusterConfig: .spec}
     | '"$(owned_by pod/four)" | make
   check "a RayService makes a RayCluster" within 60 cluster_of serve
-  made "$its" 1
-  delete_pod four
-  check "behind its owner the RayService is deleted" within 60 absent lab rayservice/serve
-  check "with its cluster" within 60 all_gone "$its"
+  check "which is the RayService's to end, whatever owner that names" reason "$its" ambiguous
 }
 
 other_heads() {

@@ -127,9 +127,9 @@ sparkconnects.sparkoperator.k8s.io get list watch patch delete
 sparkclusters.spark.apache.org get list watch patch delete
 rayjobs.ray.io get list watch patch delete
 daskjobs.kubernetes.dask.org get list watch patch delete
-rayservices.ray.io get list watch patch delete
-flinkbluegreendeployments.flink.apache.org get list watch patch delete
 daskworkergroups.kubernetes.dask.org get
+rayservices.ray.io get
+flinkbluegreendeployments.flink.apache.org get
 flinksessionjobs.flink.apache.org get list delete
 daemonsets.apps get list delete
 cronjobs.batch get list delete
@@ -153,8 +153,8 @@ intended_for_sweep() {
     for kind in {deployments,replicasets,statefulsets}.apps jobs.batch replicationcontrollers pods \
       persistentvolumeclaims deploymentconfigs.apps.openshift.io rayclusters.ray.io \
       daskclusters.kubernetes.dask.org flinkdeployments.flink.apache.org \
-      sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org {rayjobs,rayservices}.ray.io \
-      daskjobs.kubernetes.dask.org flinkbluegreendeployments.flink.apache.org; do
+      sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org rayjobs.ray.io \
+      daskjobs.kubernetes.dask.org; do
       echo "$kind get list patch delete"
     done
     for kind in services configmaps routes.route.openshift.io {ingresses,networkpolicies}.networking.k8s.io \
@@ -163,7 +163,8 @@ intended_for_sweep() {
     done
     printf '%s\n' {daemonsets.apps,cronjobs.batch}' get list delete'
     readable_drivers
-    echo daskworkergroups.kubernetes.dask.org get
+    printf '%s get\n' daskworkergroups.kubernetes.dask.org rayservices.ray.io \
+      flinkbluegreendeployments.flink.apache.org
     echo 'flinksessionjobs.flink.apache.org get list delete'
     printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher brake'
   } | one_a_line
@@ -467,8 +468,7 @@ all_kinds() {
   local kind
   for kind in ray.io/v1:RayCluster kubernetes.dask.org/v1:DaskCluster \
     flink.apache.org/v1beta1:FlinkDeployment sparkoperator.k8s.io/v1alpha1:SparkConnect \
-    spark.apache.org/v1:SparkCluster ray.io/v1:RayJob kubernetes.dask.org/v1:DaskJob \
-    ray.io/v1:RayService flink.apache.org/v1beta1:FlinkBlueGreenDeployment; do
+    spark.apache.org/v1:SparkCluster ray.io/v1:RayJob kubernetes.dask.org/v1:DaskJob; do
     for_cluster "$(tr '[:upper:]' '[:lower:]' <<<"${kind#*:}")"
     master "${kind%:*}" "${kind#*:}" '{}'
     object v1 Pod "$cluster-0" "$always" "$labels" "${kind#*:}" "$cluster" "$cluster"
@@ -508,9 +508,9 @@ all_kinds() {
   done
 
   roots=(replicaset statefulset replicationcontroller job pod deploymentconfig raycluster
-    daskcluster flinkdeployment sparkconnect sparkcluster rayjob daskjob rayservice flinkbluegreendeployment)
+    daskcluster flinkdeployment sparkconnect sparkcluster rayjob daskjob)
   local foreign=deploymentconfigs,rayclusters,daskclusters,flinkdeployments,sparkconnects,sparkclusters
-  foreign+=,rayjobs,daskjobs,rayservices,flinkbluegreendeployments,routes
+  foreign+=,rayjobs,daskjobs,routes
   for cluster in "${roots[@]}"; do
     check "a $cluster has its master pod" within 30 pod_of kinds "oshinko-cluster=$cluster"
     watch_over kinds "$pod" "$cluster" 1s --observe=watch
@@ -559,8 +559,6 @@ foreign_kind rayclusters ray.io v1 RayCluster
 foreign_kind daskclusters kubernetes.dask.org v1 DaskCluster
 foreign_kind flinkdeployments flink.apache.org v1beta1 FlinkDeployment
 foreign_kind sparkconnects sparkoperator.k8s.io v1alpha1 SparkConnect
-foreign_kind rayservices ray.io v1 RayService
-foreign_kind flinkbluegreendeployments flink.apache.org v1beta1 FlinkBlueGreenDeployment
 foreign_kind sparkclusters spark.apache.org v1 SparkCluster
 for driver in "${drivers[@]}"; do
   group_version=${driver%:*} plural=$(plural_of "$driver")
@@ -576,7 +574,7 @@ audited "example kinds" allow >"$tmp/used"
 # What stands between a framework's cluster and its pods, or uses it, is served elsewhere
 # (profiles_test.sh).
 check "every permission of the Role was used" \
-  same <(grep -vE '^(guard\.cluster-watcher|daskworkergroups|flinksessionjobs)' \
+  same <(grep -vE '^(guard\.cluster-watcher|daskworkergroups|rayservices|flinkbluegreen|flinksessionjobs)' \
     "$tmp/intended") "$tmp/used"
 
 finished=true

@@ -74,7 +74,7 @@ std::string Forms() {
     const std::string random = "(-" + std::string(kHash) + "{5})" + (pods.may_be_fixed ? "?" : "");
     for (const auto& [kind, added] : row->theirs) {
       add(Form(kind, {"0", pods.lower ? "yes" : "", "", "", "",
-                      "^" + added + pods.fixed +
+                      "^(" + added + ")" + pods.fixed +
                           (pods.hash ? "-" + hash.substr(0, hash.size() - 1) : "") +
                           (pods.random ? random : "") + "$"}));
     }

@@ -86,9 +86,11 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
     }
     // A custom resource is the root of workloads that people can label.
     const bool is_named = is_pod ? !is_master && !is_roots : object.meta.uid != root.meta.uid;
-    if (is_named && SpeaksForItself(object)) around.named.push_back(object);
-    if (object.meta.uid != root.meta.uid && snapshot.cluster->IsResource(object)) {
+    // What it says of its owner is a copy of what the root said once.
+    if (is_named && is_roots && snapshot.cluster->IsResource(object)) {
       around.resource = object;
+    } else if (is_named && SpeaksForItself(object)) {
+      around.named.push_back(object);
     }
     if (!is_roots || !is_pod) continue;
     around.root_pods.push_back(object);

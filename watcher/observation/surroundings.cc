@@ -268,11 +268,17 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 // operator makes: people can change them there. The owner is compared instead (rule 2), but for one
 // that the pods only have from it.
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
-  if (!snapshot.cluster->IsResource(*snapshot.root)) return;
+  const Profile& profile = *snapshot.cluster->profile;
   TextMap settings = settings_at_start_;
+  // A copy of what the root says itself, or has said.
+  if (profile.inherits && profile.IsTheirs(snapshot.root->type)) {
+    settings.erase(annotation::kOwner);
+    settings_.TakeAnnotations(settings);
+  }
+  if (!snapshot.cluster->IsResource(*snapshot.root)) return;
   if (around.pods_to_come && !snapshot.pod) {
     settings = around.pods_to_come->settings;
-  } else if (around.pods_to_come && snapshot.cluster->profile->inherits) {
+  } else if (around.pods_to_come && profile.inherits) {
     const auto to_come = around.pods_to_come->settings.find(annotation::kOwner);
     settings.erase(annotation::kOwner);
     if (to_come != around.pods_to_come->settings.end()) settings.insert(*to_come);
