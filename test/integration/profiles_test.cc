@@ -457,6 +457,32 @@ TEST_F(OfFrameworks, ACommandIsToldInWhoseWordsANameIs) {
   EXPECT_FALSE(api().Annotation("daskclusters", ns_, "c", "cluster-watcher/hold-until"));
 }
 
+// The operator copied it to the DaskCluster, and to the pods.
+TEST_F(OfFrameworks, AnOwnerThatIsTakenOffAJobIsNoOwnersAnyMore) {
+  Make(kDask);
+  const std::string job = api().Create(
+      "daskjobs", ns_, CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}}));
+  api().Patch("daskclusters", ns_, "c",
+              R"({"metadata": {"ownerReferences": )" +
+                  OwnedBy(kDask.api_version, "DaskJob", "c", job, true) + "}}");
+  const std::string copied =
+      R"({"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}})";
+  for (const std::string& pod : Pods(kDask)) api().Patch("pods", ns_, pod, copied);
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  api().Patch("daskjobs", ns_, "c", R"({"metadata": {"annotations": null}})");
+  DriverGoes();
+  EXPECT_TRUE(Keeps(watcher, "keep: shared", 3)) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, WhatWasClaimedCanBeReleased) {
+  Make(kDask);
+  api().Patch("daskclusters", ns_, "c", R"({"metadata": {"annotations": null}})");
+  EXPECT_EQ(Says({"claim", "c", "--app=deployment/bob", "--ephemeral"}), 0) << said_;
+  EXPECT_EQ(Says({"release", "c", "--app=deployment/bob"}), 0) << said_;
+  EXPECT_FALSE(api().Annotation("daskclusters", ns_, "c", "cluster-watcher/owner"));
+}
+
 // It has no pod that would say so.
 TEST_F(OfFrameworks, TheTemplateOfASuspendedOneNamesItsOwner) {
   MakeDriver();
