@@ -22,8 +22,8 @@ struct AdmissionAnswer {
 // Patches a new Pod as Inject says. Every other request is allowed unchanged.
 AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& settings);
 
-// Writes the pod that the requester's token is bound to as the owner of a new object. Whether it is a
-// cluster that nobody owns is for the conditions of the webhook's configuration
+// Writes the pod that the requester's token is bound to as the owner of a new object. Whether it is
+// a cluster that nobody owns is for the conditions of the webhook's configuration
 // (manifests/chart/objects/webhook/mutating.yaml); here only what is owned by then, as another
 // webhook may have had it.
 AdmissionAnswer AnswerOwner(std::string_view body);
