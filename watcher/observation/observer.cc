@@ -8,7 +8,6 @@
 #include "watcher/observation/ambiguities.h"
 #include "watcher/observation/member_kinds.h"
 #include "watcher/observation/named_owner.h"
-#include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
 namespace {
