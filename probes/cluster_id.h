@@ -21,7 +21,7 @@ struct ClusterId {
     const auto label = meta.Label(this->label());
     return label && *label != name && profile->members.Holds(meta);
   }
-  // Of its objects, for lists: "oshinko-cluster=bob".
+  // Selects its objects in lists: "oshinko-cluster=bob".
   std::string Selector() const { return profile->Selector(name); }
 
   // Whether this is the custom resource that stands for the cluster. It needs no label.

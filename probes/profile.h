@@ -66,7 +66,7 @@ struct Profile {
   std::optional<CompletedWhen> rollout;  // nullopt: always
   std::optional<PodNameForm> pods;
   std::optional<ProfileUses> uses;
-  // What makes one root, "RayJob.ray.io", and what it adds to its name for the root's.
+  // Makers of one root each, "RayJob.ray.io", and what they add to their names for its name.
   std::map<std::string, std::string, std::less<>> theirs;
 
   // Whether these are Oshinko's words, with whatever label of the cluster.

@@ -86,7 +86,7 @@ void SurroundingsReader::Sort(Surroundings& around, const KubeObject& root, Snap
     }
     // A custom resource is the root of workloads that people can label.
     const bool is_named = is_pod ? !is_master && !is_roots : object.meta.uid != root.meta.uid;
-    // What it says of its owner is a copy of what the root said once.
+    // Its annotations are copies of the root's.
     if (is_named && is_roots && snapshot.cluster->IsResource(object)) {
       around.resource = object;
     } else if (is_named && SpeaksForItself(object)) {
