@@ -175,7 +175,7 @@ other_heads() {
   check "the guard would refuse the autoscaler's work" within 30 refuses "'cluster-watcher-guard'" scales auto auto
   local unguarded='.spec.headGroupSpec.template.spec.serviceAccountName = "autoscaled"'
   cluster_with auto-two "$unguarded | .spec.enableInTreeAutoscaling = true" | as five create -f - >/dev/null
-  account=autoscaled made auto-two 1
+  watched_as=autoscaled made auto-two 1
   check "an account that is named is left" is "$(read_of "pod/$pod" .spec.serviceAccountName)" autoscaled
   check "and may do that work" within 30 quietly scales auto-two auto-two
   job_with side '.spec.submissionMode = "SidecarMode" | del(.spec.submitterConfig)' | make

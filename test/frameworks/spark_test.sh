@@ -21,7 +21,7 @@ run_operator() {
     controller start --namespaces=lab --health-probe-bind-address=0
 }
 # That of the servers, which make executors.
-account=server
+watched_as=server
 kubectl -n lab create serviceaccount server >/dev/null
 kubectl -n lab create rolebinding server --clusterrole=cluster-watcher-framework --serviceaccount=lab:server >/dev/null
 kubectl -n lab create role executors --verb='*' --resource=pods,configmaps,services >/dev/null
@@ -31,7 +31,7 @@ kubectl -n lab create rolebinding executors --role=executors --serviceaccount=la
 # connect_with NAME [JQ]: prints the example's SparkConnect, without an owner.
 connect_with() {
   kubectl create --dry-run=client -o json -f "$source_dir/manifests/examples/spark-connect/cluster.yaml" |
-    jq --arg name "$1" --arg account "$account" '.metadata = {name: $name} |
+    jq --arg name "$1" --arg account "$watched_as" '.metadata = {name: $name} |
       .spec.server.template.spec.serviceAccountName = $account |'" ${2-.}"
 }
 # argument_of NAME: what the operator tells the server, $pod, about it.
@@ -42,7 +42,7 @@ executes() {
   for key in "$cluster" sparkoperator.k8s.io/launched-by-spark-operator; do
     labels=$(jq -c --arg key "$key" --arg value "$(argument_of "spark.kubernetes.executor.label.$key")" '.[$key] = $value' <<<"$labels")
   done
-  identity "$pod" "$(kubectl -n lab create token "$account" --bound-object-kind=Pod --bound-object-name="$pod")"
+  identity "$pod" "$(kubectl -n lab create token "$watched_as" --bound-object-kind=Pod --bound-object-name="$pod")"
   pod_with "$(argument_of spark.kubernetes.executor.podNamePrefix)-exec-$1" "$labels" |
     jq --arg server "$pod" --arg uid "$(uid_of "pod/$pod")" '.metadata.labels["spark-role"] = "executor" |
       .metadata.ownerReferences = [{apiVersion: "v1", kind: "Pod", name: $server, uid: $uid, controller: true}]' |
@@ -100,7 +100,7 @@ by_name() {
 
 # As the guard binds whoever has the watcher's Role alone.
 guarded() {
-  local account=cluster-watcher
+  local watched_as=cluster-watcher
   connect_with bound | make
   check "a server of another account" within 60 master_of bound
   check "whose Role is the watcher's could make no executors" refuses "'cluster-watcher-guard'" executes 4

@@ -44,11 +44,11 @@ identity() {
 # pod_of NAMESPACE SELECTOR: sets pod, if there is one.
 pod_of() { pod=$(kubectl -n "$1" get pods -l "$2" -o name) && pod=${pod#pod/} && [[ -n $pod ]]; }
 
-# [account=ACCOUNT] watch_over NAMESPACE POD NAME [POLL_INTERVAL [FLAG...]]: runs a watcher like a
+# [watched_as=ACCOUNT] watch_over NAMESPACE POD NAME [POLL_INTERVAL [FLAG...]]: runs a watcher like a
 # sidecar, with a token of the account (cluster-watcher), bound to the pod, which must be of that account.
 watch_over() {
   local token
-  token=$(kubectl -n "$1" create token "${account-cluster-watcher}" --bound-object-kind=Pod --bound-object-name="$2")
+  token=$(kubectl -n "$1" create token "${watched_as-cluster-watcher}" --bound-object-kind=Pod --bound-object-name="$2")
   cat >"$tmp/$3.kubeconfig" <<CONFIG
 apiVersion: v1
 kind: Config
