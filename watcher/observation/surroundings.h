@@ -29,7 +29,7 @@ struct Surroundings {
   std::optional<ClusterListing> makers;  // nullopt: not listed yet
 
   // Sorted by whose they are, as far as a controller that isn't listed could be read.
-  std::string sorted_for;         // the UID of the root
+  std::string sorted_for;  // the UID of the root
   // The custom resource that stands for the cluster, where the root has made it.
   std::optional<KubeObject> resource;
   KubeObjects root_pods;          // those that haven't ended; some may be terminating
