@@ -144,6 +144,21 @@ watched() {
   check "it is kept while its owner is there" within 30 says "$1" active
 }
 
+# service_again SERVICE: the operator makes it again.
+service_again() {
+  local old
+  old=$(uid_of "service/$1")
+  kubectl -n lab delete service "$1" >/dev/null
+  check "the Service is made again too" within 60 is_another "service/$1" "$old"
+}
+# held CLUSTER POD: holds it while its owner, the pod, goes.
+held() {
+  check "hold holds one" quietly ours hold "$1" 1h
+  delete_pod "$2"
+  check "which is kept without its owner" within 30 says "$1" held
+  check "until it is held no longer" quietly ours unhold "$1"
+}
+
 ended() {
   check "nothing was refused" not grep -q forbidden "$tmp"/*.log
   ((failed == 0)) || tail -n 30 "$tmp"/*.log

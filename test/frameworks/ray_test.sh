@@ -74,9 +74,7 @@ made_again() {
   check "and injected again" is_injected "$pod"
   watched one-ray 2
   check "the workers are those they were" is "$(kubectl -n lab get pods -l "$cluster=one-ray,$worker" -o name)" "$workers"
-  old=$(uid_of service/one-ray-head-svc)
-  kubectl -n lab delete service one-ray-head-svc >/dev/null
-  check "the Service is made again too" within 60 is_another service/one-ray-head-svc "$old"
+  service_again one-ray-head-svc
 }
 
 by_name() {
@@ -85,10 +83,7 @@ by_name() {
   made three-ray 1 --observe=watch
   check "list shows them by their names" shows "one-ray .*pod/one.*two-ray .*deployment.apps/bob" ours list
   check "check looks at one of them" reason one-ray active
-  check "hold holds one" quietly ours hold three-ray 1h
-  delete_pod three
-  check "which is kept without its owner" within 30 says three-ray held
-  check "until it is held no longer" quietly ours unhold three-ray
+  held three-ray three
   check "then it is deleted" within 60 all_gone three-ray
 }
 

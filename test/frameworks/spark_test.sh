@@ -79,18 +79,13 @@ made_again() {
   check "a server that is deleted is made again by its name" within 60 is_another pod/one-spark-server "$old"
   made one-spark 0
   executes 3
-  old=$(uid_of service/one-spark-server)
-  kubectl -n lab delete service one-spark-server >/dev/null
-  check "the Service is made again too" within 60 is_another service/one-spark-server "$old"
+  service_again one-spark-server
 }
 
 by_name() {
   check "list shows them by their names" shows "one-spark .*pod/one.*two-spark .*deployment.apps/bob" ours list
   check "check looks at one of them" reason two-spark active
-  check "hold holds one" quietly ours hold one-spark 1h
-  delete_pod one
-  check "which is kept without its owner" within 30 says one-spark held
-  check "until it is held no longer" quietly ours unhold one-spark
+  held one-spark one
   check "then it is deleted, with its executors" within 90 all_gone one-spark
   check "its neighbour stays" exists lab sparkconnect/two-spark
   check "with its executor" has_workers two-spark 1
