@@ -33,6 +33,7 @@ JsonValue PodTemplateOf(const ResourceType& type, JsonValue object);
 // resource says of it is put together into `made`.
 JsonValue MasterTemplateOf(const ClusterId& cluster, const KubeObject& root, JsonValue whole,
                            JsonDocument& made);
+
 // A text that is the same for a Deployment's pod template and for that of a ReplicaSet made from
 // it, whatever the order of fields.
 std::string PodTemplateText(JsonValue pods);

@@ -15,6 +15,7 @@ namespace cluster_watcher {
 namespace {
 
 constexpr const char* kHash = "[bcdfghjklmnpqrstvwxz2456789]";
+constexpr const char* kHashLength = "{6,10}";
 
 std::string Json(const std::vector<std::string>& texts) {
   std::string all;
@@ -58,11 +59,21 @@ std::string Form(const std::string& kind, const std::vector<std::string>& fields
   return JsonWriter().String(kind).Text() + ":" + form.EndObject().Text();
 }
 
+// Matches what the names of the master's pods have behind the name of what made their root, which
+// added `added` to it.
+std::string PodsOf(const PodNameForm& pods, const std::string& added) {
+  std::string text = "^(" + added + ")" + pods.fixed;
+  if (pods.hash) text.append("-").append(kHash).append(kHashLength);
+  if (pods.random) text.append("(-").append(kHash).append("{5})");
+  if (pods.random && pods.may_be_fixed) text += "?";
+  return text + "$";
+}
+
 // How the pods of a master root are called, by KIND.GROUP.
 std::string Forms() {
-  const std::string hash = std::string(kHash) + "{6,10}-";
+  const std::string hash = std::string(kHash) + kHashLength;
   const std::string part = std::string(kHash) + "{1,10}";
-  std::string all = Form("Deployment.apps", {"0", "", "", hash, part, ""});
+  std::string all = Form("Deployment.apps", {"0", "", "", hash + "-", part, ""});
   const auto add = [&](const std::string& form) { all += "," + form; };
   add(Form("DeploymentConfig.apps.openshift.io", {"0", "", "", "[0-9]+-", "[0-9]+", ""}));
   add(Form("ReplicaSet.apps", {"0", "", "", "", "", ""}));
@@ -71,16 +82,12 @@ std::string Forms() {
   for (const auto& row : ProfileTable::BuiltIn().rows()) {
     if (!row->pods) continue;
     const PodNameForm& pods = *row->pods;
-    const std::string random = "(-" + std::string(kHash) + "{5})" + (pods.may_be_fixed ? "?" : "");
     for (const auto& [kind, added] : row->theirs) {
-      add(Form(kind, {"0", pods.lower ? "yes" : "", "", "", "",
-                      "^(" + added + ")" + pods.fixed +
-                          (pods.hash ? "-" + hash.substr(0, hash.size() - 1) : "") +
-                          (pods.random ? random : "") + "$"}));
+      add(Form(kind, {"0", pods.lower ? "yes" : "", "", "", "", PodsOf(pods, added)}));
     }
     add(Form(
         row->root_kind + "." + row->root.group,
-        {std::to_string(pods.cut), pods.lower ? "yes" : "", pods.fixed, pods.hash ? hash : "",
+        {std::to_string(pods.cut), pods.lower ? "yes" : "", pods.fixed, pods.hash ? hash + "-" : "",
          pods.hash ? part : "", pods.may_be_fixed ? (pods.random ? "sometimes" : "always") : ""}));
   }
   return "{" + all + "}";

@@ -33,8 +33,7 @@ class DriverSession {
   Transport& transport() { return *session_.transport; }
   TokenSource& tokens() { return tokens_; }
   const ApiServer& server() const { return session_.server; }
-  // The profiles that there are, and those of which clusters may be meant.
-  const ProfileTable& profiles() const { return *session_.settings.settings.profiles; }
+  // The profiles of which clusters may be meant.
   Result<std::vector<SharedProfile>, ApiError> ProfilesMeant();
   // Finds out in whose words the cluster is called so, where that isn't given.
   std::optional<DriverOutcome> FindWords();

@@ -108,7 +108,7 @@ class Runner {
     DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral,
                   options_.timeout};
     if (!options_.files.empty()) {
-      auto file = ReadClusterFiles(options_.files, run.cluster, session_->profiles(),
+      auto file = ReadClusterFiles(options_.files, run.cluster, *session_->tools().profiles,
                                    !session_->HasWords());
       if (!file) return PrintErrors(file.error(), kRunFailedExit);
       run.objects = std::move(file->objects);

@@ -266,23 +266,26 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 
 // A framework's custom resource has settings too, which go before those of the pods that its
 // operator makes: people can change them there. The owner is compared instead (rule 2), but for one
-// that the pods only have from it.
+// that the pods only have as a copy of the root's.
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
   const Profile& profile = *snapshot.cluster->profile;
-  TextMap settings = settings_at_start_;
-  // A copy of what the root says itself, or has said.
-  if (profile.inherits && profile.IsTheirs(snapshot.root->type)) {
+  const bool is_resource = snapshot.cluster->IsResource(*snapshot.root);
+  const bool has_copies =
+      profile.inherits && (is_resource || profile.IsTheirs(snapshot.root->type));
+  if (!is_resource && !has_copies) return;
+  const TextMap to_come = around.pods_to_come ? around.pods_to_come->settings : TextMap();
+  TextMap settings = !snapshot.pod && around.pods_to_come ? to_come : settings_at_start_;
+  if (has_copies) {
     settings.erase(annotation::kOwner);
-    settings_.TakeAnnotations(settings);
+    if (const auto owner = to_come.find(annotation::kOwner); owner != to_come.end()) {
+      settings.insert(*owner);
+    }
   }
-  if (!snapshot.cluster->IsResource(*snapshot.root)) return;
-  if (around.pods_to_come && !snapshot.pod) {
-    settings = around.pods_to_come->settings;
-  } else if (around.pods_to_come && profile.inherits) {
-    const auto to_come = around.pods_to_come->settings.find(annotation::kOwner);
-    settings.erase(annotation::kOwner);
-    if (to_come != around.pods_to_come->settings.end()) settings.insert(*to_come);
-  }
+  if (is_resource) AddSettingsOfRoot(snapshot, settings);
+  settings_.TakeAnnotations(settings);
+}
+
+void SurroundingsReader::AddSettingsOfRoot(Snapshot& snapshot, TextMap& settings) {
   TextMap of_root;
   for (const auto& [key, value] : snapshot.root->meta.annotations()) {
     if (!key.starts_with(annotation::kPrefix)) continue;
@@ -296,7 +299,6 @@ void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snap
   for (std::string& error : settings_.ErrorsIn(of_root)) {
     snapshot.facts.setting_errors.push_back(snapshot.root->Describe() + ": " + error);
   }
-  settings_.TakeAnnotations(settings);
 }
 
 // Where no pod speaks the template does: none can be made, or its root is scaled to 0.
