@@ -276,6 +276,15 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the definition of " + type.QualifiedName() + " is being deleted");
     }
   }
+  // A pod means what controls it, which may be there with another pod by now.
+  if (!query.recorded && IsPod(types.front())) {
+    auto maker = reader_.FindMaker(query.ns, query.name.name, patience);
+    if (!maker) return SetUnknown(sight, maker.error());
+    if (!maker->empty()) {
+      return SetUnknown(sight, sight.detail + ", and it was never seen: it may have been " +
+                                   *maker + "'s, so name the driver itself");
+    }
+  }
   // A list in a namespace that doesn't exist is empty too, so the name could be misspelt.
   if (query.ns != query.home_ns && !query.recorded) {
     const ResourceType& namespaces = *FindBuiltInByName("namespaces", "");

@@ -42,14 +42,14 @@ bool IsMade(const ResourceType& type) {
 
 // An object that is made is named after its maker. The API server cuts the name from which it
 // generates another. Source: k8s.io/apiserver/pkg/storage/names.
-bool IsNamedAfter(const std::string& name, const OwnerOfPods& owner) {
+bool IsNamedAfter(const std::string& name, const std::string& maker) {
   constexpr std::size_t kLongestBase = 58;
-  return name.starts_with((owner.name + "-").substr(0, kLongestBase));
+  return name.starts_with((maker + "-").substr(0, kLongestBase));
 }
 
 // Whether `meta` belongs to nobody and may have been made by `owner`.
 bool IsNobodys(const ObjectMeta& meta, const OwnerOfPods& owner) {
-  return meta.owner_references().empty() && IsNamedAfter(meta.name, owner);
+  return meta.owner_references().empty() && IsNamedAfter(meta.name, owner.name);
 }
 
 bool IsJob(const OwnerReference& reference) {
@@ -159,6 +159,31 @@ Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
   return FindFirst(owner, but_one, patience);
 }
 
+Result<std::string, ApiError> OwnerReader::FindMaker(const std::string& ns, const std::string& pod,
+                                                     const Patience& patience) {
+  std::string maker;
+  for (const ResourceType& known : BareNameTypes()) {
+    auto type = discovery_.Resolve(known, patience);
+    if (!type) return Unexpected{std::move(type).error()};
+    if (!*type) continue;
+    auto found = AnyObject(
+        ApiRequest::List(**type, ns),
+        [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
+          if (!IsNamedAfter(pod, meta.name)) return false;
+          const KubeObject object{**type, meta};
+          auto fields = Read(object, item, Freshness::kConsistent, patience);
+          if (!fields) return Unexpected{std::move(fields).error()};
+          if (!WantsToRun(*fields)) return false;
+          maker = object.Describe();
+          return true;
+        },
+        patience);
+    if (!found) return Unexpected{std::move(found).error()};
+    if (*found) break;
+  }
+  return maker;
+}
+
 Result<std::string, ApiError> OwnerReader::FindFirst(const OwnerOfPods& owner,
                                                      const ClusterOfPods& but,
                                                      const Patience& patience) {
@@ -243,7 +268,7 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
         } else if (const auto listed = runs.find(run->uid); listed != runs.end()) {
           is_of_owner = listed->second;
         } else {
-          is_of_owner = IsJob(*run) && !but.IsLabelled(meta) && IsNamedAfter(run->name, owner);
+          is_of_owner = IsJob(*run) && !but.IsLabelled(meta) && IsNamedAfter(run->name, owner.name);
         }
         if (!is_of_owner) return false;
         running = kPodPrefix + meta.name;

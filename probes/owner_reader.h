@@ -77,6 +77,11 @@ class OwnerReader {
   Result<std::string, ApiError> FindRunning(const OwnerOfPods& owner, const ClusterOfPods& but,
                                             const Patience& patience);
 
+  // Returns a workload that wants to run and may have made the pod of this name, which is gone,
+  // "deployment.apps/bob": the pod is named after it. Empty: there is none.
+  Result<std::string, ApiError> FindMaker(const std::string& ns, const std::string& pod,
+                                          const Patience& patience);
+
  private:
   Result<bool, ApiError> DoesStatusCount(const KubeObject& object, JsonValue item,
                                          const Patience& patience);

@@ -263,6 +263,39 @@ TEST_F(OfFrameworks, APodWithoutAnOwnerIsOfTheResourceThatIsCalledLikeTheCluster
   ASSERT_TRUE(Eventually([&] { return !HasRoot(kRay) && Pods(kRay).empty(); })) << watcher.Log();
 }
 
+// It is what an earlier resource of that name had left, with that one's driver.
+TEST_F(OfFrameworks, APodThatItTookOverNamesNoOwnerForIt) {
+  MakeDriver();
+  api().Create("rayclusters", ns_,
+               CustomOf({"c"}, R"({"headGroupSpec": {"template": {"spec": {}}}})"));
+  MakePod({kRay.head, Labels(kRay, kRay.master), {{"cluster-watcher/owner", "deployment/bob"}}});
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
+  EXPECT_EQ(Says({"sweep", "--grace-period=500ms", "--confirmations=2", "--poll-interval=100ms",
+                  "--startup-grace=500ms"}),
+            0)
+      << said_;
+  EXPECT_TRUE(HasRoot(kRay)) << said_;
+}
+
+// A Deployment has another pod before the master first runs.
+TEST_F(OfFrameworks, ACreatorThatWasNeverSeenMayHaveBeenADeployments) {
+  Make(kRay);
+  MakeDriver("notebook");
+  const auto pods = [&] { return api().Names("pods", ns_, "app=notebook"); };
+  ASSERT_TRUE(Eventually([&] { return pods().size() == 1; }));
+  const std::string creator = pods().front();
+  api().Annotate("rayclusters", ns_, "c", "cluster-watcher/owner", "pod/" + creator);
+  api().Delete("pods", ns_, creator);
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, creator); }));
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown", 10)) << watcher.Log();
+  EXPECT_GE(watcher.LinesWith("deployment.apps/notebook"), 1u) << watcher.Log();
+  api().Delete("deployments", ns_, "notebook");
+  ASSERT_TRUE(Eventually([&] { return !HasRoot(kRay); })) << watcher.Log();
+}
+
 TEST_F(OfFrameworks, APodThatBelongsToAnotherResourceIsAmbiguous) {
   Make(kRay);
   const std::string another = api().Create("rayclusters", ns_, CustomOf({"d"}));
@@ -471,8 +504,11 @@ TEST_F(OfFrameworks, AnOwnerThatIsTakenOffAJobIsNoOwnersAnyMore) {
   Watcher& watcher = WatchHead(kDask);
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   api().Patch("daskjobs", ns_, "c", R"({"metadata": {"annotations": null}})");
+  // It is polled no more but once a minute.
+  ASSERT_TRUE(Shows(watcher, "keep: shared")) << watcher.Log();
   DriverGoes();
-  EXPECT_TRUE(Keeps(watcher, "keep: shared", 3)) << watcher.Log();
+  EXPECT_EQ(Says({"check", "c"}), 0) << said_;
+  EXPECT_NE(said_.find("keep: shared"), std::string::npos) << said_;
 }
 
 TEST_F(OfFrameworks, WhatWasClaimedCanBeReleased) {

@@ -13,8 +13,13 @@ namespace {
 enum class PodAge { kCurrent, kOlder, kUnknown };
 
 // A ReplicaSet that a Deployment has made is known to be made from its template, whatever an
-// admission has put on the pod beside it; others tell nothing.
+// admission has put on the pod beside it; a pod that a custom resource took over, as an earlier one
+// of its name had left it, is not its own. Others tell nothing.
 PodAge AgeOfPod(const Snapshot& look, const Surroundings& around) {
+  if (look.pod && look.cluster->IsResource(*look.root) &&
+      look.pod->meta.owner_references().empty()) {
+    return look.facts.root_owner ? PodAge::kUnknown : PodAge::kOlder;
+  }
   const OwnerReference* maker = look.pod ? look.pod->meta.Controller() : nullptr;
   if (maker == nullptr || !around.makers || look.root->type->kind != "Deployment") {
     return PodAge::kUnknown;
@@ -60,9 +65,12 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
     if (!nowhere && !Keeps(look, next, cluster, gone_before, patience)) return;
     ambiguities.push_back("a rollout is under way to something else: " + what + " " + next.how);
   };
-  if (around.pods_to_come && around.pods_to_come->are_rolled_out) {
-    compare("the pod template of " + look.root->Describe(), around.pods_to_come->orders,
-            AgeOfPod(look, around) == PodAge::kOlder);
+  if (around.pods_to_come) {
+    const bool is_older = AgeOfPod(look, around) == PodAge::kOlder;
+    if (is_older || around.pods_to_come->are_rolled_out) {
+      compare("the pod template of " + look.root->Describe(), around.pods_to_come->orders,
+              is_older);
+    }
   }
   std::vector<const KubeObject*> others;
   std::vector<ApiRequest> requests;
