@@ -1229,9 +1229,8 @@ TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {
                         {"alice", kOneReplica, "absent"}};
   const auto look = [&](const OwnerQuery& query, const HttpResult& listed) {
     api_.transport.Forget();
-    api_.transport.On(
-        ApiRequest::ListByName(TypeOf("pod"), "lab", pod, Freshness::kConsistent),
-        ListAnswer(TypeOf("pod"), {}));
+    api_.transport.On(ApiRequest::ListByName(TypeOf("pod"), "lab", pod, Freshness::kConsistent),
+                      ListAnswer(TypeOf("pod"), {}));
     for (const ResourceType& type : BareNameTypes()) {
       api_.transport.On(ApiRequest::List(type, "lab"),
                         type == deployments ? listed : HttpResult(ListAnswer(type, {})));
