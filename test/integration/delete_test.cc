@@ -124,7 +124,7 @@ TEST_F(DeleteCommand, MembersThatTerminateAreNotWaitedFor) {
   MakeOwnCluster();
   MakeMember("held", true);
   Watcher& deletion = Delete();
-  EXPECT_TRUE(deletion.WaitForExit(std::chrono::seconds(15))) << "it waits for configmap/held";
+  EXPECT_TRUE(deletion.WaitForExit()) << "it waits for configmap/held";
   EXPECT_FALSE(Exists("deployments", kMaster));
   api().ReleaseFinalizers("configmaps", ns_, "held");
   deletion.WaitForExit();

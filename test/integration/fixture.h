@@ -42,7 +42,7 @@ inline constexpr bool kSanitized = false;
 // Waits until `condition` holds.
 template <typename Condition>
 testing::AssertionResult Eventually(Condition condition,
-                                    Duration timeout = std::chrono::seconds(30)) {
+                                    Duration timeout = std::chrono::seconds(90)) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::chrono::milliseconds pause(10);
   while (!condition()) {

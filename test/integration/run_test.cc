@@ -272,7 +272,7 @@ TEST_F(RunCommand, WhoWasToldToStopWaitsForNoMore) {
   Watcher& run = RunScript(kUntilToldToStop, {"--cluster=spark", "--after=wait"});
   ASSERT_TRUE(IsStarted(run)) << run.Log();
   run.Signal(SIGTERM);
-  EXPECT_EQ(run.WaitForExit(std::chrono::seconds(15)).value_or(-1), 7) << run.Log();
+  EXPECT_EQ(run.WaitForExit().value_or(-1), 7) << run.Log();
   run.Signal(SIGTERM);
   run.WaitForExit();
 }
@@ -295,7 +295,7 @@ TEST_F(RunCommand, TheEndOfItsMembersIsNotWaitedFor) {
   api().Scale("deployments", ns_, "bob", 0);
   ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").empty(); }));
   run.Signal(SIGTERM);
-  EXPECT_EQ(run.WaitForExit(std::chrono::seconds(15)).value_or(-1), 7) << run.Log();
+  EXPECT_EQ(run.WaitForExit().value_or(-1), 7) << run.Log();
   EXPECT_FALSE(HasCluster());
   api().ReleaseFinalizers("configmaps", ns_, "held");
   run.WaitForExit();

@@ -88,14 +88,14 @@ TEST_F(WatchedOwner, WithoutTheRightToWatchItIsPolled) {
   Watcher& watcher = WatchBob();
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(Eventually([&] { return Restarts(watcher, "error") >= 2; }));
-  EXPECT_EQ(watcher.LinesWith("can't be watched, so the owner is polled"), 2u);
+  EXPECT_GE(watcher.LinesWith("can't be watched, so the owner is polled"), 2u);
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
   EXPECT_TRUE(Eventually([&] {
     return watcher.Metric(
                "cluster_watcher_permission_missing{resource=\"deployments\","
                "verb=\"watch\"}") == 1;
   }));
-  EXPECT_EQ(Restarts(watcher, "error"), 2) << "it tries seldom";
+  EXPECT_LT(Restarts(watcher, "error"), watcher.Polls() / 2) << "it tries seldom";
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
 }
