@@ -20,7 +20,7 @@ check: ## the quick loop: build what changed and run the unit tests; no download
 	@ctest --test-dir $(BUILD) -L unit -j $(JOBS) --output-on-failure --progress
 
 test: ## all tests, against the small and against a real Kubernetes
-	@scripts/setup image node go prometheus shells
+	@scripts/setup image node go java prometheus shells
 	@scripts/test
 
 e2e: ## the image in pods, on a real node of its own; needs root

@@ -2,7 +2,7 @@
 # namespace lab, in which masters are injected and pods own what they make. Sourced with the test's own
 # arguments. The test says before, in the framework's words:
 #   cluster         the label whose value is the cluster's name
-#   master, worker  the label of such a pod, KEY=VALUE
+#   master, worker  the label of such a pod, KEY=VALUE, or more of them with commas
 #   root            the kind that stands for the cluster, with its version: GROUP/VERSION/KIND
 #   least           the least that its spec must have, for jq
 # and defines run_operator.
@@ -37,7 +37,7 @@ lab() {
 }
 # The API server takes a policy up a moment after it was written.
 is_in_force() {
-  pod_with probe "{\"${master%=*}\": \"${master#*=}\", \"$cluster\": \"c\"}" |
+  pod_with probe "$(labels "$cluster=c,$master")" |
     kubectl -n lab create --dry-run=server -o json -f - 2>/dev/null | jq -e '.spec.initContainers != null' >/dev/null
 }
 # A new kind is listed before it can be created, and created before a policy can change it.
@@ -47,6 +47,8 @@ writes_the_owner() {
     as probe create --dry-run=server -o json -f - 2>/dev/null |
     jq -e '.metadata.annotations["cluster-watcher/owner"] == "pod/probe"' >/dev/null
 }
+# labels SELECTOR: prints these labels, for jq.
+labels() { jq -Rc 'split(",") | map(split("=") | {(.[0]): .[1]}) | add' <<<"$1"; }
 # pod_with NAME [LABELS]: prints a pod.
 pod_with() {
   jq -nc --arg name "$1" --argjson labels "${2-null}" '{apiVersion: "v1", kind: "Pod", metadata: {name: $name, labels: $labels},
