@@ -29,6 +29,10 @@ struct ClusterId {
     return profile->IsRoot(object.type) && object.meta.name == name;
   }
   bool IsResource(const OwnerReference& owner) const;  // the same by an object that it owns
+  // Whether a master root is a framework's: this custom resource, or what made it.
+  bool IsFrameworks(const KubeObject& root) const {
+    return IsResource(root) || profile->IsTheirs(root.type);
+  }
   // Returns what an object of the cluster is below: its controller, else the cluster's custom
   // resource, of which Flink's operator makes an owner only; nullptr: nothing.
   const OwnerReference* Above(const ObjectMeta& meta) const;

@@ -278,7 +278,7 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
   }
   // A pod means what controls it, which may be there with another pod by now.
   if (!query.recorded && IsPod(types.front())) {
-    auto maker = reader_.FindMaker(query.ns, query.name.name, patience);
+    auto maker = reader_.FindMaker(query.ns, query.name.name, query.cluster, patience);
     if (!maker) return SetUnknown(sight, maker.error());
     if (!maker->empty()) {
       return SetUnknown(sight, sight.detail + ", and it was never seen: it may have been " +

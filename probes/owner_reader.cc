@@ -148,16 +148,20 @@ Result<std::string, ApiError> OwnerReader::FindRunning(const OwnerOfPods& owner,
 }
 
 Result<std::string, ApiError> OwnerReader::FindMaker(const std::string& ns, const std::string& pod,
+                                                     const ClusterOfPods& but,
                                                      const Patience& patience) {
   std::string maker;
-  for (const ResourceType& known : BareNameTypes()) {
+  for (const ResourceType& known : OwnerTypes()) {
+    // What makes runs controls no pod itself.
+    if (known == Pods() || RunsOf(known) != nullptr) continue;
     auto type = discovery_.Resolve(known, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (!*type) continue;
     auto found = AnyObject(
         ApiRequest::List(**type, ns),
         [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
-          if (!IsNamedAfter(pod, meta.name)) return false;
+          const bool is_clusters = but.IsLabelled(meta) || meta.uid == but.root_uid;
+          if (is_clusters || !IsNamedAfter(pod, meta.name)) return false;
           const KubeObject object{**type, meta};
           auto fields = Read(object, item, Freshness::kConsistent, patience);
           if (!fields) return Unexpected{std::move(fields).error()};

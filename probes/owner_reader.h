@@ -77,10 +77,11 @@ class OwnerReader {
   Result<std::string, ApiError> FindRunning(const OwnerOfPods& owner, const ClusterOfPods& but,
                                             const Patience& patience);
 
-  // Returns a workload that wants to run and may have made the pod of this name, which is gone,
-  // "deployment.apps/bob": the pod is named after it. Empty: there is none.
+  // Returns what wants to run and may have controlled the pod of this name, which is gone,
+  // "deployment.apps/bob": the pod is named after it. Empty: there is nothing, but for what is of
+  // the cluster `but`.
   Result<std::string, ApiError> FindMaker(const std::string& ns, const std::string& pod,
-                                          const Patience& patience);
+                                          const ClusterOfPods& but, const Patience& patience);
 
  private:
   Result<bool, ApiError> DoesStatusCount(const KubeObject& object, JsonValue item,

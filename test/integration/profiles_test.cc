@@ -331,7 +331,12 @@ TEST_F(OfFrameworks, OneThatNamesAnOwnerIsTheRootOfWhatItMade) {
                   OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
   Watcher& watcher = WatchHead(kRay);
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  api().Annotate("rayjobs", ns_, "j", "cluster-watcher/dry-run", "true");
   DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+  ASSERT_TRUE(api().Exists("rayjobs", ns_, "j"));
+  api().Patch("rayjobs", ns_, "j",
+              R"({"metadata": {"annotations": {"cluster-watcher/dry-run": null}}})");
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_FALSE(api().Exists("rayjobs", ns_, "j"));
   EXPECT_TRUE(IsAllGone(kRay));

@@ -241,7 +241,7 @@ void FindServices(const Parts& parts, JsonValue root, ClusterView& view) {
 
 std::string GivenOwner(const Parts& parts, const ClusterView& view, JsonValue root) {
   // The pods have copies of what the resource says.
-  if (view.root && view.id.profile->inherits && view.id.IsResource(*view.root)) {
+  if (view.root && view.id.profile->inherits && view.id.IsFrameworks(*view.root)) {
     JsonDocument made;
     const auto given = ReadWatcherOrders(MasterTemplateOf(view.id, *view.root, root, made)).owner;
     return given == view.root->meta.Annotation(annotation::kOwner) ? "" : given;

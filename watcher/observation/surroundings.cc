@@ -268,20 +268,16 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 // operator makes: people can change them there. The owner is compared instead (rule 2), but for one
 // that the pods only have as a copy of the root's.
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
-  const Profile& profile = *snapshot.cluster->profile;
-  const bool is_resource = snapshot.cluster->IsResource(*snapshot.root);
-  const bool has_copies =
-      profile.inherits && (is_resource || profile.IsTheirs(snapshot.root->type));
-  if (!is_resource && !has_copies) return;
+  if (!snapshot.cluster->IsFrameworks(*snapshot.root)) return;
   const TextMap to_come = around.pods_to_come ? around.pods_to_come->settings : TextMap();
   TextMap settings = !snapshot.pod && around.pods_to_come ? to_come : settings_at_start_;
-  if (has_copies) {
+  if (snapshot.cluster->profile->inherits) {
     settings.erase(annotation::kOwner);
     if (const auto owner = to_come.find(annotation::kOwner); owner != to_come.end()) {
       settings.insert(*owner);
     }
   }
-  if (is_resource) AddSettingsOfRoot(snapshot, settings);
+  AddSettingsOfRoot(snapshot, settings);
   settings_.TakeAnnotations(settings);
 }
 

@@ -1218,39 +1218,43 @@ TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
 TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {
   const std::string pod = "bobby-5f7bcdfghj-x2x2x";
   const ResourceType& deployments = TypeOf("deployment");
+  const std::string labelled = R"("labels":{"oshinko-cluster":"c"})";
   struct Case {
     const char* name;
     const char* fields;
     const char* expected;
+    std::string metadata = "";
   };
   const Case cases[] = {{"bobby", kOneReplica, "unknown"},
                         {"bobby", kNoReplica, "absent"},
                         {"bob", kOneReplica, "absent"},
-                        {"alice", kOneReplica, "absent"}};
+                        {"alice", kOneReplica, "absent"},
+                        {"bobby", kOneReplica, "absent", labelled}};
   const auto look = [&](const OwnerQuery& query, const HttpResult& listed) {
     api_.transport.Forget();
     api_.transport.On(ApiRequest::ListByName(TypeOf("pod"), "lab", pod, Freshness::kConsistent),
                       ListAnswer(TypeOf("pod"), {}));
-    for (const ResourceType& type : BareNameTypes()) {
+    for (const ResourceType& type : OwnerTypes()) {
       api_.transport.On(ApiRequest::List(type, "lab"),
                         type == deployments ? listed : HttpResult(ListAnswer(type, {})));
     }
     return Look(query);
   };
   const auto listed = [&](const Case& one) {
-    return HttpResult(ListAnswer(
-        deployments, {ObjectText(deployments, "lab", one.name, "u-bobby", "", one.fields)}));
+    return HttpResult(ListAnswer(deployments, {ObjectText(deployments, "lab", one.name, "u-bobby",
+                                                          one.metadata, one.fields)}));
   };
+  OwnerQuery query = Query("pod/" + pod);
+  query.cluster.label = {"oshinko-cluster", "c"};
   for (const Case& one : cases) {
-    const OwnerSight sight = look(Query("pod/" + pod), listed(one));
+    const OwnerSight sight = look(query, listed(one));
     ExpectObservation(sight, one.expected, one.name);
     EXPECT_EQ(sight.detail.find("deployment.apps/bobby") == std::string::npos,
               sight.observation == Observation::kAbsent);
   }
-  ExpectObservation(look(Query("pod/" + pod), Refused(403)), "unknown", "not allowed");
-  OwnerQuery seen = Query("pod/" + pod);
-  seen.recorded = RecordedOwner{"pod", "lab", pod, "u-pod", std::nullopt, "", ""};
-  ExpectObservation(look(seen, listed(cases[0])), "absent", "it was seen by itself");
+  ExpectObservation(look(query, Refused(403)), "unknown", "not allowed");
+  query.recorded = RecordedOwner{"pod", "lab", pod, "u-pod", std::nullopt, "", ""};
+  ExpectObservation(look(query, listed(cases[0])), "absent", "it was seen by itself");
 }
 
 TEST_F(OwnerProbeTest, APodOfItsOwnIsTheOwner) {
