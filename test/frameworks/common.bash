@@ -115,6 +115,8 @@ none_of_the_workers_is() {
 read_of() { kubectl -n lab get "$1" -o json | jq -r "$2"; }
 owner_of() { read_of "$1" '.metadata.annotations["cluster-watcher/owner"]'; }
 no_pods() { [[ -z $(kubectl -n lab get pods -l "$cluster=$1" -o name) ]]; }
+# any_of "CLUSTER, CLUSTER...": whether there are pods or Services of one of them.
+any_of() { [[ -n $(kubectl -n lab get pods,services -l "$cluster in ($1)" -o name) ]]; }
 # starts CLUSTER: all of its pods, as the kubelet would say, which isn't there.
 starts() {
   local each

@@ -224,7 +224,6 @@ the_operator_is_down() {
   delete_pod one
   check "and ends what a pod leaves then" within 60 all_gone one-flink
 }
-any_of() { [[ -n $(kubectl -n lab get pods,services -l "$cluster in ($1)" -o name) ]]; }
 
 start_operator
 begin

@@ -234,7 +234,6 @@ heads_of_fixed_names() {
   delete_pod seven
   check "and deletes its cluster all the same" within 60 all_gone seven-ray
 }
-any_of() { [[ -n $(kubectl -n lab get pods,services -l "$cluster in ($1)" -o name) ]]; }
 
 start_operator
 begin
