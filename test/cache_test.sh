@@ -159,9 +159,9 @@ killed() {
   alone test/kubernetes/build >/dev/null 2>&1 &
   set +m
   disown $!  # without the shell's word on how it ended
-  within 10 begun
+  within begun
   kill -"$1" -- -$!
-  within 10 ended $!
+  within ended $!
   rm -f -- "$work/slow" "$work/begun"
 }
 ended() { not kill -0 -- "-$1"; } 2>/dev/null
@@ -189,7 +189,7 @@ check "the next run builds" works
 rm -rf -- "$kubernetes"
 : >"$work/builds"
 flock "$kubernetes.lock" sleep 1 &
-within 10 held
+within held
 run test/kubernetes/build
 check "who holds the lock is waited for" works
 check "it is said" said "waiting for another that makes Kubernetes v[0-9.]+ and holds $kubernetes\.lock\.$"

@@ -107,11 +107,11 @@ typed() {
   local log=$work/terminal keys lines=0
   : >"$log"
   {
-    within 30 grep -q 'ready>' "$log"
+    within grep -q 'ready>' "$log"
     while IFS='|' read -r keys _; do
       printf '%b\001show \n' "${keys/#\~/\\x7e}"
       lines=$((lines + 1))
-      within 20 ended "$lines" || break
+      within ended "$lines" || break
     done <"$work/keys"
     printf 'exit\n'
   } | (cd "$work/files" && HOME=$work/home ZDOTDIR=$work/home INPUTRC=/dev/null TERM=xterm \

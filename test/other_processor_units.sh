@@ -37,7 +37,7 @@ filter=$(IFS=:; echo "-${emulators[*]}")
 # tried PROGRAM: runs it; leaves what GoogleTest says in a file of its name, and its exit code.
 tried() {
   local name=${1##*/} code=0
-  timeout 900 "$emulator" "$1" --gtest_brief=1 --gtest_filter="$filter" --gtest_output="json:$work/$name.json" \
+  timeout 2400 "$emulator" "$1" --gtest_brief=1 --gtest_filter="$filter" --gtest_output="json:$work/$name.json" \
     >"$work/$name.log" 2>&1 || code=$?
   echo "$code" >"$work/$name.code"
 }

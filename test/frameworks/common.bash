@@ -18,7 +18,7 @@ lab() {
   # shellcheck source=/dev/null
   . "$tmp/kubernetes/env"
   for definition; do quietly kubectl create -f "$definition"; done
-  within 60 quietly kubectl wait --for=condition=Established --timeout=30s crd --all
+  within quietly kubectl wait --for=condition=Established --timeout=30s crd --all
   kubectl apply -k "$(with policy owner-from-creator)" >/dev/null
   kubectl create namespace lab >/dev/null
   kubectl label namespace lab cluster-watcher/enabled=true cluster-watcher/owner-from-creator=true >/dev/null
@@ -30,9 +30,9 @@ lab() {
   kubectl -n lab create serviceaccount cluster-watcher >/dev/null
   kubectl -n lab create rolebinding cluster-watcher --clusterrole=cluster-watcher \
     --serviceaccount=lab:cluster-watcher >/dev/null
-  within 30 is_in_force
+  within is_in_force
   notebook probe
-  within 60 writes_the_owner
+  within writes_the_owner
   delete_pod probe
 }
 # The API server takes a policy up a moment after it was written.
@@ -131,11 +131,11 @@ says() { metric "$1" "cluster_watcher_verdict\\{.*\"$2\".*\\}"; }
 # made CLUSTER WORKERS [FLAG...]: what the operator makes of it (WORKERS is 0 where others make them),
 # and that it is watched over.
 made() {
-  check "the operator makes a master pod of $1" within 60 master_of "$1"
+  check "the operator makes a master pod of $1" within master_of "$1"
   [[ -n ${pod:-} ]] || { tail -n 40 "$tmp/operator.log"; return 1; }
   check "which is injected" is_injected "$pod"
   if (($2)); then
-    check "and workers" within 90 has_workers "$1" "$2"
+    check "and workers" within has_workers "$1" "$2"
     check "which aren't" none_of_the_workers_is "$1"
   fi
   watched "$@"
@@ -145,7 +145,7 @@ watched() {
   starts "$1"
   watch_over lab "$pod" "$1" 200ms --operator-grace=3s "${@:3}"
   watcher_of[$1]=${watchers[-1]}
-  check "it is kept while its owner is there" within 30 says "$1" active
+  check "it is kept while its owner is there" within says "$1" active
 }
 
 # service_again SERVICE: the operator makes it again.
@@ -153,13 +153,13 @@ service_again() {
   local old
   old=$(uid_of "service/$1")
   kubectl -n lab delete service "$1" >/dev/null
-  check "the Service is made again too" within 60 is_another "service/$1" "$old"
+  check "the Service is made again too" within is_another "service/$1" "$old"
 }
 # held CLUSTER POD: holds it while its owner, the pod, goes.
 held() {
   check "hold holds one" quietly ours hold "$1" 1h
   delete_pod "$2"
-  check "which is kept without its owner" within 30 says "$1" held
+  check "which is kept without its owner" within says "$1" held
   check "until it is held no longer" quietly ours unhold "$1"
 }
 

@@ -37,15 +37,15 @@ start_operator
 made_by one
 made_by two
 delete_pod one
-check "behind its pod the cluster is deleted" within 60 absent lab daskcluster/one-dask
-check "with its pods" within 60 no_pods one-dask
+check "behind its pod the cluster is deleted" within absent lab daskcluster/one-dask
+check "with its pods" within no_pods one-dask
 check "its neighbour stays" exists lab daskcluster/two-dask
 check "with its workers" has_workers two-dask 2
 check "and is kept" says two-dask active
 stop_operator
 delete_pod two
-check "where the operator is down the pods go all the same" within 120 no_pods two-dask
+check "where the operator is down the pods go all the same" within no_pods two-dask
 check "and its resource is held" exists lab daskcluster/two-dask
 start_operator
-check "back again it lets the rest go" within 60 absent lab daskcluster/two-dask
+check "back again it lets the rest go" within absent lab daskcluster/two-dask
 ended

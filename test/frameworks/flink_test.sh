@@ -108,27 +108,27 @@ made_again() {
   old=$pod
   stop_watcher one-flink
   delete_pod "$old"
-  check "a JobManager that is deleted is made again" within 60 master_of one-flink
+  check "a JobManager that is deleted is made again" within master_of one-flink
   check "by another name" [ "$pod" != "$old" ]
   made one-flink 0
   check "the TaskManager is left" has_workers one-flink 1
 
   session_with again "$highly_available" | make
-  within 60 master_of again
+  within master_of again
   old=$(uid_of deployment/again)
   kubectl -n lab delete deployment again >/dev/null
-  check "with high availability the operator makes the Deployment again" within 90 is_another deployment/again "$old"
+  check "with high availability the operator makes the Deployment again" within is_another deployment/again "$old"
   check "which nobody owns then" is "$(read_of deployment/again .metadata.ownerReferences)" null
-  within 60 absent lab "pod/$pod"
-  check "its JobManager" within 60 master_of again
+  within absent lab "pod/$pod"
+  check "its JobManager" within master_of again
   check "is injected" is_injected "$pod"
   kubectl -n lab delete flinkdeployment again --wait=false >/dev/null
-  check "the operator ends it by its name" within 60 all_gone again
+  check "the operator ends it by its name" within all_gone again
 
   session_with lost | make
-  within 60 master_of lost
+  within master_of lost
   kubectl -n lab delete deployment lost >/dev/null
-  check "without, it says that it can't" within 60 in_file \
+  check "without, it says that it can't" within in_file \
     "[lab.lost] Could not recover lost jobmanager deployment without HA enabled" "$tmp/operator.log"
   check "and makes none" absent lab deployment/lost
 }
@@ -140,7 +140,7 @@ by_name() {
   check "list shows them by their names" shows "one-flink .*pod/one.*two-flink .*deployment.apps/bob" ours list
   check "check looks at one of them" reason one-flink active
   held three-flink three
-  check "then it is deleted" within 60 all_gone three-flink
+  check "then it is deleted" within all_gone three-flink
   check "by its operator" in_file "[lab.three-flink] Stopping session cluster" "$tmp/operator.log"
 }
 
@@ -148,13 +148,13 @@ jobs_use_it() {
   job first two-flink
   flink_says flinksessionjob/first RUNNING
   kubectl -n lab delete deployment bob >/dev/null
-  check "while a FlinkSessionJob runs it uses the session, behind the owner too" within 60 says two-flink in-use
-  check "and has a finalizer" within 30 is_held flinksessionjob/first
+  check "while a FlinkSessionJob runs it uses the session, behind the owner too" within says two-flink in-use
+  check "and has a finalizer" within is_held flinksessionjob/first
   job other one-flink
   flink_says flinksessionjob/other RUNNING
-  check "which keeps the session" not within 5 is_terminating flinkdeployment/two-flink
+  check "which keeps the session" never is_terminating flinkdeployment/two-flink
   flink_says flinksessionjob/first FINISHED
-  check "then the session is deleted" within 90 all_gone two-flink
+  check "then the session is deleted" within all_gone two-flink
   check "with its job" absent lab flinksessionjob/first
   check "its neighbour stays" exists lab flinkdeployment/one-flink
   check "with its TaskManager" has_workers one-flink 1
@@ -162,17 +162,17 @@ jobs_use_it() {
   check "and is kept" says one-flink active
 
   kubectl -n lab delete flinkdeployment lost --wait=false >/dev/null
-  check "without jobs the operator ends a FlinkDeployment" within 60 absent lab flinkdeployment/lost
+  check "without jobs the operator ends a FlinkDeployment" within absent lab flinkdeployment/lost
   session_with blocked | make
-  within 60 master_of blocked
+  within master_of blocked
   job ended blocked
   flink_says flinksessionjob/ended FINISHED
   kubectl -n lab delete flinkdeployment blocked --wait=false >/dev/null
-  check "with a job, even an ended one, it doesn't" within 60 in_file \
+  check "with a job, even an ended one, it doesn't" within in_file \
     "The session jobs [ended] should be deleted first" "$tmp/operator.log"
   check "and leaves all of it" exists lab "pod/$pod"
   kubectl -n lab delete flinksessionjob ended >/dev/null
-  check "until that is deleted" within 60 all_gone blocked
+  check "until that is deleted" within all_gone blocked
 }
 
 # In this mode the operator makes the TaskManagers itself.
@@ -182,7 +182,7 @@ standalone() {
   session_with alone '.spec.mode = "standalone" | .spec.taskManager.replicas = 2 | '"$(owned_by deployment/carol)" | make
   made alone 2
   kubectl -n lab delete deployment carol >/dev/null
-  check "behind its owner a standalone session is deleted" within 60 all_gone alone
+  check "behind its owner a standalone session is deleted" within all_gone alone
 }
 
 an_application() {
@@ -191,9 +191,9 @@ an_application() {
     '"$(owned_by deployment/dan)" | make
   made app-flink 0
   kubectl -n lab delete deployment dan >/dev/null
-  check "its own job uses a cluster" within 60 says app-flink in-use
+  check "its own job uses a cluster" within says app-flink in-use
   flink_says flinkdeployment/app-flink FINISHED
-  check "which is deleted then" within 90 all_gone app-flink
+  check "which is deleted then" within all_gone app-flink
 }
 
 the_operator_is_down() {
@@ -207,22 +207,22 @@ the_operator_is_down() {
   made five-flink 0 --delete-deadline=5s
   job left five-flink
   flink_says flinksessionjob/left FINISHED
-  within 30 is_held flinksessionjob/left
+  within is_held flinksessionjob/left
   stop_operator
   delete_pod four
-  check "where the operator is down the pods go all the same" within 90 no_pods four-flink
-  check "with all that is labelled" within 30 gone lab "$cluster=four-flink"
+  check "where the operator is down the pods go all the same" within no_pods four-flink
+  check "with all that is labelled" within gone lab "$cluster=four-flink"
   check "and the FlinkDeployment is held by its finalizer" is_terminating flinkdeployment/four-flink
   delete_pod five
-  check "with a job, which the finalizer of its own holds, they go after the deadline" within 60 no_pods five-flink
+  check "with a job, which the finalizer of its own holds, they go after the deadline" within no_pods five-flink
   check "and it is held" is_terminating flinksessionjob/left
   start_operator
-  check "back again the operator lets it go" within 120 absent lab flinkdeployment/four-flink
-  check "and the other, with its job" within 60 absent lab flinkdeployment/five-flink
-  check "and makes nothing again" not within 5 any_of "four-flink, five-flink"
+  check "back again the operator lets it go" within absent lab flinkdeployment/four-flink
+  check "and the other, with its job" within absent lab flinkdeployment/five-flink
+  check "and makes nothing again" never any_of "four-flink, five-flink"
   flink_says flinksessionjob/other FINISHED
   delete_pod one
-  check "and ends what a pod leaves then" within 60 all_gone one-flink
+  check "and ends what a pod leaves then" within all_gone one-flink
 }
 
 start_operator

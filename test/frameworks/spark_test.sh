@@ -76,7 +76,7 @@ made_again() {
   old=$(uid_of pod/one-spark-server)
   stop_watcher one-spark
   delete_pod one-spark-server
-  check "a server that is deleted is made again by its name" within 60 is_another pod/one-spark-server "$old"
+  check "a server that is deleted is made again by its name" within is_another pod/one-spark-server "$old"
   made one-spark 0
   executes 3
   service_again one-spark-server
@@ -86,7 +86,7 @@ by_name() {
   check "list shows them by their names" shows "one-spark .*pod/one.*two-spark .*deployment.apps/bob" ours list
   check "check looks at one of them" reason two-spark active
   held one-spark one
-  check "then it is deleted, with its executors" within 90 all_gone one-spark
+  check "then it is deleted, with its executors" within all_gone one-spark
   check "its neighbour stays" exists lab sparkconnect/two-spark
   check "with its executor" has_workers two-spark 1
   check "and is kept" says two-spark active
@@ -97,7 +97,7 @@ by_name() {
 guarded() {
   local watched_as=cluster-watcher
   connect_with bound | make
-  check "a server of another account" within 60 master_of bound
+  check "a server of another account" within master_of bound
   check "whose Role is the watcher's could make no executors" refuses "'cluster-watcher-guard'" executes 4
 }
 
@@ -106,22 +106,22 @@ adopted() {
   local old
   notebook three
   connect_with old | make
-  within 60 master_of old
+  within master_of old
   old=$(uid_of pod/old-server)
   kubectl -n lab delete sparkconnect old --cascade=orphan >/dev/null
   connect_with old | as three create -f - >/dev/null
-  check "a SparkConnect takes over the server of an earlier one" within 60 \
+  check "a SparkConnect takes over the server of an earlier one" within \
     shows "^Pod of SparkConnect/old$" controllers old pods
   check "as it is" is "$(uid_of pod/old-server)" "$old"
   made old 0
   delete_pod three
-  check "and goes with it" within 60 all_gone old
+  check "and goes with it" within all_gone old
 }
 
 the_operator_is_down() {
   stop_operator
   kubectl -n lab delete deployment bob >/dev/null
-  check "where the operator is down the cluster goes all the same" within 60 all_gone two-spark
+  check "where the operator is down the cluster goes all the same" within all_gone two-spark
   start_operator
   notebook four
   connect_with four-spark | as four create -f - >/dev/null

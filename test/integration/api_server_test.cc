@@ -433,8 +433,7 @@ class ApiServerAnswers : public testing::TestWithParam<Story> {
       return (differences = Differences(request, status, holds)).empty();
     };
     if (request.method != HttpMethod::kGet) as_expected();
-    if (request.method == HttpMethod::kGet)
-      (void)Eventually(as_expected, std::chrono::seconds(120));
+    if (request.method == HttpMethod::kGet) (void)Eventually(as_expected);
     return differences;
   }
 

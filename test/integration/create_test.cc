@@ -61,8 +61,7 @@ class Creating : public IntegrationTest {
   }
   // What it says where it ends with `code`.
   std::string Said(int code, Watcher& command) {
-    EXPECT_EQ(command.WaitForExit(std::chrono::seconds(90)), code)
-        << command.Output() << command.Log();
+    EXPECT_EQ(command.WaitForExit(), code) << command.Output() << command.Log();
     return command.Output() + command.Log();
   }
 };

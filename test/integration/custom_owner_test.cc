@@ -421,8 +421,7 @@ TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController)
   ASSERT_TRUE(Keeps(watcher, kActive, 3));
   api().Delete("deploymentconfigs", ns_, "bob");
   // The garbage collector looks for new kinds every 30 s, and until then the driver's pod runs.
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("replicationcontrollers", ns_, "bob-1"); },
-                         std::chrono::seconds(90)));
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("replicationcontrollers", ns_, "bob-1"); }));
   ASSERT_TRUE(Finishes(watcher));
 }
 
@@ -434,12 +433,10 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
   ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deploymentconfigs", ns_, "bob");
   // The garbage collector looks for new kinds every 30 s.
-  ASSERT_TRUE(Eventually(
-      [&] {
-        return !api().Exists("deploymentconfigs", ns_, "bob") &&
-               !api().Exists("replicationcontrollers", ns_, "bob-1");
-      },
-      std::chrono::seconds(90)));
+  ASSERT_TRUE(Eventually([&] {
+    return !api().Exists("deploymentconfigs", ns_, "bob") &&
+           !api().Exists("replicationcontrollers", ns_, "bob-1");
+  }));
   MakeConfig();
   EXPECT_TRUE(Keeps(watcher, kActive));
   const std::string uid = api().Uid("deploymentconfigs", ns_, "bob");

@@ -94,7 +94,7 @@ class OtherRoots : public IntegrationTest {
     EXPECT_TRUE(Reaches(watcher, "done"));
     EXPECT_TRUE(Eventually([&] { return !api().Exists(plural, ns_, kMaster); }));
     // The garbage collector takes up to half a minute to notice a new kind.
-    EXPECT_TRUE(Eventually([&] { return Members().empty(); }, std::chrono::seconds(60)));
+    EXPECT_TRUE(Eventually([&] { return Members().empty(); }));
   }
 };
 

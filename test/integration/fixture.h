@@ -41,8 +41,7 @@ inline constexpr bool kSanitized = false;
 
 // Waits until `condition` holds.
 template <typename Condition>
-testing::AssertionResult Eventually(Condition condition,
-                                    Duration timeout = std::chrono::seconds(90)) {
+testing::AssertionResult Eventually(Condition condition, Duration timeout = kPatience) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::chrono::milliseconds pause(10);
   while (!condition()) {

@@ -104,7 +104,7 @@ lab() {
       object("HorizontalPodAutoscaler"; "autoscaling/v2"; "foreign"; {}; {spec: {maxReplicas: 3,
         scaleTargetRef: {apiVersion: "apps/v1", kind: "Deployment", name: "foreign"}}})' |
     kubectl -n "$ns" create -f - >/dev/null
-  within 30 pod_of "$ns" app=root || return 1
+  within pod_of "$ns" app=root || return 1
   identity "$ns" "$(bound_to "$ns" "$pod")"
   root_pods[$ns]=$pod
   identity "$ns-unbound" "$(kubectl -n "$ns" create token cluster-watcher)"
@@ -282,9 +282,9 @@ its_namespace() {
   check "not where it isn't enabled either" refuses cluster-watcher-guard-namespaces \
     kubectl --kubeconfig="$tmp/open.kubeconfig" label namespace open a=b --dry-run=server
   kubectl delete validatingadmissionpolicybinding cluster-watcher-guard-namespaces >/dev/null
-  check "without the guard it could" within 30 quietly guarded "${attacks[@]}" --dry-run=server
+  check "without the guard it could" within quietly guarded "${attacks[@]}" --dry-run=server
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "with it again it may not" within 30 refuses cluster-watcher-guard-namespaces \
+  check "with it again it may not" within refuses cluster-watcher-guard-namespaces \
     guarded "${attacks[@]}" --dry-run=server
 }
 
@@ -366,7 +366,7 @@ what_it_may_with_volumes() {
   to_root='{"metadata": {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment",
     "name": "root", "uid": "'"$(uid deployment root)"'"}]}}'
   check "it may delete claims that are named as a StatefulSet's where cluster-watcher-volumes is bound" \
-    within 30 quietly guarded delete persistentvolumeclaim data-foreign-0 --wait=false
+    within quietly guarded delete persistentvolumeclaim data-foreign-0 --wait=false
   guards "delete a claim without the label that isn't" guarded delete persistentvolumeclaim data
   guards "give a claim an owner then either" patch persistentvolumeclaim/data-member-0 "$to_root"
   guards "hand one to nobody" patch persistentvolumeclaim/data-member-0 "$owner_that_is_gone"
@@ -381,7 +381,7 @@ names_of_roots() {
       name=$(printf "%0${length}d" 0)
       name=${name//0/n}
       a_root "$kind" "$name" || { check "there is a $kind with a name of $length" false; continue; }
-      check "$kind: the pod has come" within 30 pod_of lab "n=$kind-$length"
+      check "$kind: the pod has come" within pod_of lab "n=$kind-$length"
       identity named "$(bound_to lab "$pod")"
       who=named allows "mark its root, a $kind with a name of $length" guarded annotate "$plural" "$name" \
         cluster-watcher/reason=a
@@ -433,7 +433,7 @@ pods_that_look_like_it() {
     named_root "${root%/*}" "${root#*/}"
     identity named "$(bound_to lab "$pod")"
     if [[ $verdict == own ]]; then
-      who=named check "$pod may mark $root" within 10 quietly guarded annotate "$root" cluster-watcher/reason=a --overwrite
+      who=named check "$pod may mark $root" within quietly guarded annotate "$root" cluster-watcher/reason=a --overwrite
     else
       who=named check "$pod may not mark $root" refuses "'cluster-watcher-guard'" \
         guarded annotate "$root" cluster-watcher/reason=b --overwrite
@@ -496,37 +496,37 @@ whom_it_guards() {
   kubectl -n lab create role wild --verb='*' --resource='*.*' >/dev/null
   kubectl create namespace elsewhere >/dev/null
   wild lab wild
-  check "an account may do everything in its namespace" within 30 may_skip lab wild
+  check "an account may do everything in its namespace" within may_skip lab wild
   check "it is guarded all the same" refuses "'cluster-watcher-guard'" as lab wild delete configmap foreign
   check "the refusal says what to do" refuses "give this one the ClusterRole cluster-watcher-unguarded" \
     as lab wild create configmap new
   wild elsewhere watcher
-  check "a watcher's account of another namespace may do everything here" within 30 may_skip elsewhere watcher
-  check "it is guarded here too" within 30 refuses "'cluster-watcher-guard'" as elsewhere watcher delete configmap foreign
+  check "a watcher's account of another namespace may do everything here" within may_skip elsewhere watcher
+  check "it is guarded here too" within refuses "'cluster-watcher-guard'" as elsewhere watcher delete configmap foreign
   kubectl -n elsewhere create serviceaccount gitops >/dev/null
   kubectl -n lab create rolebinding gitops --role=wild --serviceaccount=elsewhere:gitops >/dev/null
-  check "one that isn't a watcher's may do everything here" within 30 may_skip elsewhere gitops
-  check "and is not guarded" within 30 quietly as elsewhere gitops label configmap foreign by=elsewhere
+  check "one that isn't a watcher's may do everything here" within may_skip elsewhere gitops
+  check "and is not guarded" within quietly as elsewhere gitops label configmap foreign by=elsewhere
   kubectl create namespace grouped >/dev/null
   kubectl label namespace grouped cluster-watcher/enabled=true >/dev/null
   kubectl -n grouped create rolebinding all --clusterrole=cluster-watcher --group=system:serviceaccounts:grouped >/dev/null
   kubectl -n grouped create rolebinding edit --clusterrole=edit --group=system:serviceaccounts:grouped >/dev/null
   kubectl -n grouped create configmap foreign >/dev/null
-  check "a binding for a whole group counts" within 30 refuses "'cluster-watcher-guard'" \
+  check "a binding for a whole group counts" within refuses "'cluster-watcher-guard'" \
     kubectl -n grouped --as=system:serviceaccount:grouped:any --as-group=system:serviceaccounts:grouped \
     delete configmap foreign
   kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
-  check "an account may do everything everywhere" within 30 may_skip lab wild --all-namespaces
-  check "and is not guarded" within 30 quietly as lab wild label configmap foreign by=lab --overwrite
+  check "an account may do everything everywhere" within may_skip lab wild --all-namespaces
+  check "and is not guarded" within quietly as lab wild label configmap foreign by=lab --overwrite
   wild lab let-alone
   kubectl create clusterrolebinding let-alone --clusterrole=cluster-watcher-unguarded \
     --serviceaccount=lab:let-alone >/dev/null
-  check "nor is one that cluster-watcher-unguarded is bound to" within 30 \
+  check "nor is one that cluster-watcher-unguarded is bound to" within \
     quietly as lab let-alone label configmap foreign by=let-alone --overwrite
   check "nor is one without the role" quietly kubectl label namespace lab a=b
   kubectl -n lab create serviceaccount driver >/dev/null
   kubectl -n lab create rolebinding driver --clusterrole=cluster-watcher-driver --serviceaccount=lab:driver >/dev/null
-  check "nor is a driver's" within 30 quietly as lab driver create configmap executors --dry-run=server
+  check "nor is a driver's" within quietly as lab driver create configmap executors --dry-run=server
   kubectl -n lab create deployment app --image=x >/dev/null
   identity driver "$(kubectl -n lab create token driver)"
   check "whose run needs no other right" driver_runs
@@ -535,9 +535,9 @@ whom_it_guards() {
   kubectl -n lab create serviceaccount framework >/dev/null
   kubectl -n lab create rolebinding framework --clusterrole=cluster-watcher-framework --serviceaccount=lab:framework >/dev/null
   kubectl -n lab create rolebinding framework-edit --clusterrole=edit --serviceaccount=lab:framework >/dev/null
-  check "nor is that of a framework's master" within 30 quietly as lab framework create configmap tasks --dry-run=server
+  check "nor is that of a framework's master" within quietly as lab framework create configmap tasks --dry-run=server
   kubectl -n lab create rolebinding shared --clusterrole=cluster-watcher --serviceaccount=lab:framework >/dev/null
-  check "but is once it has the watcher's Role too" within 30 refuses "'cluster-watcher-guard'" \
+  check "but is once it has the watcher's Role too" within refuses "'cluster-watcher-guard'" \
     as lab framework create configmap tasks --dry-run=server
   check "what has no label can be deleted by the others" quietly as lab let-alone delete configmap foreign
 }
@@ -557,7 +557,7 @@ driver_runs() {
   printf '{"apiVersion": "v1", "kind": "List", "items": %s]}' "$objects" >"$tmp/driver.json"
   env -i PATH="$PATH" HOME="$tmp" "$watcher" run -n lab --kubeconfig="$tmp/driver.kubeconfig" --app=deployment/app -f "$tmp/driver.json" \
     --ephemeral --cluster=own -- kubectl --kubeconfig="$KUBECONFIG" -n lab get deployment own-master >"$tmp/run" 2>&1 &&
-    grep -qE "cluster own is (being )?deleted" "$tmp/run" && within 30 gone_in lab own-master || { cat "$tmp/run"; false; }
+    grep -qE "cluster own is (being )?deleted" "$tmp/run" && within gone_in lab own-master || { cat "$tmp/run"; false; }
 }
 gone_in() { [[ -z $(kubectl -n "$1" get deployment "$2" --ignore-not-found -o name) ]]; }
 
@@ -597,7 +597,7 @@ items:
 LEFT
   kubectl -n lab annotate pvc left cluster-watcher/collect-{after=2020-01-01T00:00:00Z,of=older} \
     cluster-watcher/root-uid="$(ns=lab uid pvc left)"
-  within 30 pod_of lab app=left-m
+  within pod_of lab app=left-m
 } >/dev/null
 # sweep: prints what it says.
 sweep() {
@@ -607,16 +607,16 @@ sweep() {
 a_sweep_works() {
   local said
   said=$(sweep) && [[ $said == *"lab/cluster left deleted: owner-absent"*"lab/claim left deleted"* &&
-    $said != *"HTTP 403"* ]] && within 30 absent lab deployment/left-m && absent lab configmap/left && absent lab pvc/left ||
+    $said != *"HTTP 403"* ]] && within absent lab deployment/left-m && absent lab configmap/left && absent lab pvc/left ||
     { echo "$said"; false; }
 }
 
 # Before it refuses anything it can be tried.
 audit_first() {
   kubectl apply -k "$(with policy guard-audit)" >/dev/null
-  check "in audit mode it only warns" within 30 warns_and_lets
+  check "in audit mode it only warns" within warns_and_lets
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "and then it refuses" within 30 refuses "'cluster-watcher-guard'" guarded label configmap foreign a=b --dry-run=server
+  check "and then it refuses" within refuses "'cluster-watcher-guard'" guarded label configmap foreign a=b --dry-run=server
 }
 warns_and_lets() {
   local said
@@ -675,10 +675,10 @@ PATCH
 }
 what_others_add() {
   somebody_elses_policy
-  check "what somebody else's policy adds is refused" within 30 refuses "'cluster-watcher-guard'" \
+  check "what somebody else's policy adds is refused" within refuses "'cluster-watcher-guard'" \
     guarded annotate deployment root cluster-watcher/reason=a --dry-run=server
   kubectl apply -k "$(that_lets policy '["team","example.com/seen"]')" >/dev/null
-  check "unless the installation names it" within 30 has_a_team
+  check "unless the installation names it" within has_a_team
 }
 
 # a_cluster NAMESPACE LABELS: makes a driver, a master under a Deployment with these labels, and two
@@ -761,23 +761,23 @@ a_whole_cluster_goes() {
   [[ $1 == preserve ]] || kubectl -n "$ns" create rolebinding volumes \
     --clusterrole=cluster-watcher-volumes --serviceaccount="$ns:cluster-watcher" >/dev/null
   a_cluster "$ns" "$2"
-  check "$1: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
-  check "$1: there are claims" within 30 exists "$ns" pvc/data-w-0 pvc/data-x-0
+  check "$1: there is a master pod" within pod_of "$ns" oshinko-type=master
+  check "$1: there are claims" within exists "$ns" pvc/data-w-0 pvc/data-x-0
   watch_over "$ns" "$pod" "$ns" 200ms --volumes="$1"
-  check "$1: the owner is recorded on the master root" within 30 marked "$ns" deployment/m recorded-owner
+  check "$1: the owner is recorded on the master root" within marked "$ns" deployment/m recorded-owner
   check "$1: with what somebody else's policy adds" of_team "$ns"
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
-  check "$1: the whole cluster goes under the guard" within 60 gone "$ns" oshinko-cluster=bob
-  check "$1: and its master root" within 30 absent "$ns" deployment/m
-  check "$1: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
+  check "$1: the whole cluster goes under the guard" within gone "$ns" oshinko-cluster=bob
+  check "$1: and its master root" within absent "$ns" deployment/m
+  check "$1: the watcher is done" within metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
   check "$1: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
   check "$1: bystanders stay" exists "$ns" configmap/bystander pvc/bystander
   case $1 in
     delete)
-      check "delete: claims go" within 30 absent "$ns" pvc/data-w-0
-      check "delete: claims without the label too" within 30 absent "$ns" pvc/data-x-0
+      check "delete: claims go" within absent "$ns" pvc/data-w-0
+      check "delete: claims without the label too" within absent "$ns" pvc/data-x-0
       ;;
-    collect) check "collect: claims are marked" within 30 collected "$ns" ;;
+    collect) check "collect: claims are marked" within collected "$ns" ;;
     preserve) check "preserve: claims stay" exists "$ns" pvc/data-w-0 pvc/data-x-0 ;;
   esac
   end_watchers
@@ -801,12 +801,12 @@ a_claim_of_the_root_stays() {
   jq -nc --argjson owners "$root" '{apiVersion: "v1", kind: "PersistentVolumeClaim",
     metadata: {name: "data", labels: {"oshinko-cluster": "bob"}, ownerReferences: $owners},
     spec: {accessModes: ["ReadWriteOnce"], resources: {requests: {storage: "1Mi"}}}}' | kubectl -n "$ns" create -f - >/dev/null
-  check "claim: there is a master pod" within 30 pod_of "$ns" oshinko-type=master
+  check "claim: there is a master pod" within pod_of "$ns" oshinko-type=master
   watch_over "$ns" "$pod" "$ns"
-  check "claim: the owner is recorded on the master root" within 30 marked "$ns" rc/m recorded-owner
+  check "claim: the owner is recorded on the master root" within marked "$ns" rc/m recorded-owner
   kubectl -n "$ns" delete deployment bob --wait=false >/dev/null
-  check "claim: the whole cluster goes" within 60 gone "$ns" oshinko-cluster=bob
-  check "claim: the watcher is done" within 30 metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
+  check "claim: the whole cluster goes" within gone "$ns" oshinko-cluster=bob
+  check "claim: the watcher is done" within metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
   check "claim: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
   check "claim: it stays" exists "$ns" pvc/data
   end_watchers
@@ -816,7 +816,7 @@ the_guard() {
   guarded_namespaces
   lab
   ns=open lab
-  check "the guard watches over the account" within 30 refuses "'cluster-watcher-guard'" \
+  check "the guard watches over the account" within refuses "'cluster-watcher-guard'" \
     guarded label configmap foreign a=b
   check "in a namespace with another label it doesn't" quietly kubectl -n open \
     --kubeconfig="$tmp/open.kubeconfig" label configmap foreign a=b --dry-run=server

@@ -221,7 +221,7 @@ TEST_F(HostileAnswers, AConflictWhereTheOwnerIsRecordedIsTriedAgainSoon) {
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(Eventually([&] { return proxy_->LiesTold() >= 1; }));
   proxy_->TellTheTruth();
-  EXPECT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }, std::chrono::seconds(5)));
+  EXPECT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
 }
 
 TEST_F(HostileAnswers, ToDeletesAreRetried) {

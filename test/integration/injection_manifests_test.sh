@@ -92,7 +92,7 @@ the_policy() {
   normalised_pods NONE >"$tmp/none"
   check "manifests/policy is applied, and a second time changes nothing" \
     applied "$source_dir/manifests/policy"
-  check "a pod that asks for it gets the sidecar" within 60 injects
+  check "a pod that asks for it gets the sidecar" within injects
   kubectl create namespace off >/dev/null
   kubectl create namespace nearly-on >/dev/null
   kubectl label namespace nearly-on cluster-watcher/enabled=yes >/dev/null
@@ -101,41 +101,41 @@ the_policy() {
   check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
   changes "$some_settings"
-  check "a change of the settings counts" within 60 injects '.image == "example.com/cluster-watcher:1"'
+  check "a change of the settings counts" within injects '.image == "example.com/cluster-watcher:1"'
   check "each pod is as wanted with other settings" pods_are_as_wanted POLICY "$some_settings"
   changes "$(jq -c '.port = "9400"' <<<"$some_settings")"
-  check "a change of the port counts" within 30 injects '.ports[0].containerPort == 9400'
+  check "a change of the port counts" within injects '.ports[0].containerPort == 9400'
 
   local key value
   while read -r key value; do
     changes "$(jq -nc --arg key "$key" --arg value "$value" '{image: "cluster-watcher:2"} + {($key): $value}')"
-    check "a pod is made without the sidecar where $key is '${value:0:30}'" within 30 injects '. == null'
+    check "a pod is made without the sidecar where $key is '${value:0:30}'" within injects '. == null'
     changes '{"image": "cluster-watcher:0.1.0"}'
-    within 30 injects || check "and with it again" false
+    within injects || check "and with it again" false
   done < <(wrong_settings)
   changes "$(jq -nc '{image: "cluster-watcher:3", ("default." + "a" * 64): "a"}')"
-  check "a default whose annotation can't be is left out" within 30 injects '.image == "cluster-watcher:3"'
+  check "a default whose annotation can't be is left out" within injects '.image == "cluster-watcher:3"'
   check "a number instead of text is refused when it is applied" not quietly \
     changes '{"image": "cluster-watcher:0.1.0", "port": 9300}'
   changes '{"image": "cluster-watcher:0.1.0", "seccompProfile": "none"}'
-  check "the seccomp profile can be left out" within 30 injects \
+  check "the seccomp profile can be left out" within injects \
     '.name == "cluster-watcher" and .securityContext.seccompProfile == null'
   check "so is what can't be read" not quietly changes 'what is no CEL'
 
   kubectl delete -k "$source_dir/manifests/policy" >/dev/null
-  check "the policy deleted, pods are made without the sidecar" within 30 injects '. == null'
+  check "the policy deleted, pods are made without the sidecar" within injects '. == null'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "installed again, it injects again" within 30 injects
+  check "installed again, it injects again" within injects
   changes '{"image": "cluster-watcher:4"}'
-  check "and a change of its settings counts" within 30 injects '.image == "cluster-watcher:4"'
+  check "and a change of its settings counts" within injects '.image == "cluster-watcher:4"'
   kubectl apply -k "$(with_settings policy)" >/dev/null
-  check "so does a kustomization that is applied again" within 30 injects \
+  check "so does a kustomization that is applied again" within injects \
     '.image == "registry.example.com/cluster-watcher:0.1.0" and .ports[0].containerPort == 9300'
   kubectl apply -k "$(with policy all-namespaces)" >/dev/null
-  check "it can be widened to all namespaces" within 30 injects '.name == "cluster-watcher"' off
+  check "it can be widened to all namespaces" within injects '.name == "cluster-watcher"' off
   check "but for those that have it turned off" injects '. == null' opted-out
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "and back" within 30 injects '. == null' off
+  check "and back" within injects '. == null' off
   the_upgrade
 }
 # The commands of docs/injection.md, as they stand there, with the ConfigMap of the first version.
@@ -145,7 +145,7 @@ the_upgrade() {
     metadata: {name: "cluster-watcher"}, data: .}' <<<"$settings")"
   check "the settings of the first version are moved as docs/injection.md says" \
     quietly bash -ec "cd '$tmp'; $(upgrading 'settings=')"
-  check "and count" within 30 injects '.image == "registry.example.com/it:1" and .ports[0].containerPort == 9320'
+  check "and count" within injects '.image == "registry.example.com/it:1" and .ports[0].containerPort == 9320'
   check "all of them" same <(jq -S . <<<"$settings") <(kubectl get mutatingadmissionpolicy cluster-watcher \
     -o 'jsonpath={.spec.variables[0].expression}' | jq -S .)
   check "and the ConfigMap is gone" absent cluster-watcher configmap/cluster-watcher
@@ -387,7 +387,7 @@ the_warnings() {
   foreign_kind deploymentconfigs apps.openshift.io v1 DeploymentConfig
   local kind
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
-    check "the template of a $kind is warned of" within 10 warns_of "$kind"
+    check "the template of a $kind is warned of" within warns_of "$kind"
   done
   workload Deployment | kubectl create -f - >/dev/null 2>&1
   check "an update that leaves the annotations is not warned of" \
@@ -395,7 +395,7 @@ the_warnings() {
 
   kubectl apply -k "$(with policy reject-invalid)" >/dev/null
   workload StatefulSet >"$tmp/statefulset.json"
-  check "with reject-invalid it is refused" within 30 refuses "cluster-watcher/polls is unknown" \
+  check "with reject-invalid it is refused" within refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
   check "pods of one that is there are made again" a_pod_is_made_anew app=a
   check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
@@ -407,7 +407,7 @@ the_warnings() {
     kubectl -n pods patch deployment w -p \
     '{"spec": {"template": {"metadata": {"annotations": {"cluster-watcher/owned": "by"}}}}}'
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
-  check "without it it is warned of again" within 30 quietly \
+  check "without it it is warned of again" within quietly \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
 }
 
@@ -419,9 +419,9 @@ controlled() {
 # a_pod_is_made_anew SELECTOR: deletes a pod; its controller must make another one.
 a_pod_is_made_anew() {
   local old pod
-  within 30 pod_of pods "$1" && old=$pod || return 1
+  within pod_of pods "$1" && old=$pod || return 1
   kubectl -n pods delete pod "$old" --grace-period=0 --force >/dev/null 2>&1
-  within 30 pod_of pods "$1" && [[ $pod != "$old" ]]
+  within pod_of pods "$1" && [[ $pod != "$old" ]]
 }
 
 the_webhooks() {
@@ -434,7 +434,7 @@ the_webhooks() {
   check "manifests/webhook is applied, and a second time changes nothing" applied "$overlay/webhook"
   check "the API server trusts the certificate" trusts "$overlay/webhook/tls.crt"
   check "the webhook's pods are admitted under Pod Security restricted" \
-    within 30 two_webhooks
+    within two_webhooks
   check "only the webhook's own ports are reachable, and it reaches nobody" is_walled_in "$overlay/webhook"
   kubectl apply --server-side -f "$tools" >/dev/null
   kubectl wait --for=condition=Established --timeout=30s -f "$tools" >/dev/null

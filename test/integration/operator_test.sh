@@ -16,7 +16,7 @@ address=127.$((RANDOM % 250 + 2)).$((RANDOM % 250 + 2)).1
 operator_runs() {
   kubectl proxy --port=0 >"$tmp/proxy.log" 2>&1 &
   watchers+=("$!")
-  within 60 in_file "Starting to serve" "$tmp/proxy.log"
+  within in_file "Starting to serve" "$tmp/proxy.log"
   env -i "$operator/operator" --apiserver="http://$(sed -n 's/.*Starting to serve on //p' "$tmp/proxy.log")" \
     --web.listen-address="$address:8080" >"$tmp/operator.log" 2>&1 &
   watchers+=("$!")
@@ -56,7 +56,7 @@ spec:
   ruleNamespaceSelector: {}
 PROMETHEUS
 operator_runs
-check "the operator makes a configuration and a file of rules" within 30 generated
+check "the operator makes a configuration and a file of rules" within generated
 check "promtool takes its rules" quietly "$promtool" check rules "$tmp/rules.yaml"
 check "which are all" is "$(grep -cE '^ *(- )?(alert|record):' "$tmp/rules.yaml")" \
   "$(grep -cE '^ *- (alert|record):' "$source_dir/manifests/chart/objects/monitoring/prometheusrule.yaml")"
@@ -75,7 +75,7 @@ MASTER
     ! quietly kubectl -n default delete pod "$pod" --grace-period=0 --force
 }
 master_has_the_sidecar() { master && exists default "pod/$pod"; }
-check "a master gets the sidecar" within 30 master_has_the_sidecar
+check "a master gets the sidecar" within master_has_the_sidecar
 kubectl -n default patch pod "$pod" --subresource=status --type=merge \
   -p "{\"status\": {\"phase\": \"Running\", \"podIP\": \"$address\", \"podIPs\": [{\"ip\": \"$address\"}]}}" >/dev/null
 env -i POD_NAME="$pod" POD_NAMESPACE=default "$watcher" watch --kubeconfig="$KUBECONFIG" --listen="$address:9090" \
@@ -91,9 +91,9 @@ sed -e "s,^  - role: pod,&\n    api_server: $APISERVER\n    authorization: {cred
 env -i HOME="$tmp" "$prometheus" --config.file="$tmp/prometheus/prometheus.yml" --storage.tsdb.path="$tmp/prometheus/data" \
   --web.listen-address="$address:9091" --log.level=warn >"$tmp/prometheus.log" 2>&1 &
 watchers+=("$!")
-check "a Prometheus with this configuration scrapes it" within 30 \
+check "a Prometheus with this configuration scrapes it" within \
   has "up{job=\"cluster-watcher/cluster-watcher\",namespace=\"default\",pod=\"$pod\",oshinko_cluster=\"bob\"} == 1"
-check "the rules find it by these labels" within 30 has 'namespace_phase:cluster_watcher_phase:count{namespace="default",phase="watching"} == 1'
+check "the rules find it by these labels" within has 'namespace_phase:cluster_watcher_phase:count{namespace="default",phase="watching"} == 1'
 finished=true
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -12,6 +12,9 @@
 
 namespace cluster_watcher::integration {
 
+// How long what should happen is waited for, on a machine that others load.
+inline constexpr Duration kPatience = std::chrono::minutes(3);
+
 class Process {
  public:
   // `arguments` begins with the program's path; `environment` holds "NAME=value" entries. Fails the
@@ -25,7 +28,7 @@ class Process {
   pid_t Pid() const { return pid_; }
   void Signal(int signal);
   // Returns the exit code, -SIGNAL if a signal ended it, or nullopt if it still runs.
-  std::optional<int> WaitForExit(Duration timeout);
+  std::optional<int> WaitForExit(Duration timeout = kPatience);
   bool IsRunning() { return !WaitForExit(Duration(0)); }
 
  private:

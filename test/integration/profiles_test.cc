@@ -172,7 +172,7 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
     arguments.push_back("--kubeconfig=" + kubeconfig());
     arguments.push_back("--namespace=" + ns_);
     Watcher& command = Run(arguments);
-    const auto code = command.WaitForExit(std::chrono::seconds(60));
+    const auto code = command.WaitForExit();
     said_ = command.Output() + command.Log();
     return code.value_or(-1);
   }
@@ -245,8 +245,7 @@ TEST_F(OfFrameworks, WhatAFinalizerHoldsIsCollectedInTheForegroundAndNamed) {
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
   // The garbage collector looks for new kinds twice a minute.
-  ASSERT_TRUE(Eventually([&] { return Pods(kDask).empty(); }, std::chrono::minutes(2)))
-      << watcher.Log();
+  ASSERT_TRUE(Eventually([&] { return Pods(kDask).empty(); })) << watcher.Log();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_TRUE(api().Exists("daskclusters", ns_, "c"));
   EXPECT_GE(watcher.LinesWith("held by the finalizer test.example/held"), 1u) << watcher.Log();

@@ -17,7 +17,7 @@ for kind in rayclusters.ray.io rayjobs.ray.io daskclusters.kubernetes.dask.org d
   sparkconnects.sparkoperator.k8s.io sparkclusters.spark.apache.org; do
   kubectl apply -f "$source_dir/test/custom_resources/$kind.json" >/dev/null
 done
-within 60 quietly kubectl wait --for=condition=Established --timeout=30s crd --all
+within quietly kubectl wait --for=condition=Established --timeout=30s crd --all
 kubectl apply -k "$(with policy owner-from-creator)" >/dev/null
 for ns in lab plain; do kubectl create namespace "$ns" >/dev/null; done
 kubectl label namespace lab cluster-watcher/enabled=true cluster-watcher/owner-from-creator=true >/dev/null
@@ -71,7 +71,7 @@ marks() {
 }
 
 injection() {
-  check "a Ray head is injected" within 30 is_injected '{"ray.io/node-type": "head", "ray.io/cluster": "c"}'
+  check "a Ray head is injected" within is_injected '{"ray.io/node-type": "head", "ray.io/cluster": "c"}'
   check "a Ray worker isn't" is_left '{"ray.io/node-type": "worker", "ray.io/cluster": "c"}'
   check "a head without a cluster isn't" is_left '{"ray.io/node-type": "head"}'
   check "a Dask scheduler is" is_injected '{"dask.org/component": "scheduler", "dask.org/cluster-name": "c"}'

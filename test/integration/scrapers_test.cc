@@ -232,9 +232,7 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
       ASSERT_TRUE(Eventually([&] { return OpenFiles(watcher) >= files + 40; }))
           << "nobody holds connections";
       const double polls = watcher.Polls();
-      // 4 s if there were no other clients; the slowest connection is cut off after 10 s.
-      EXPECT_TRUE(Eventually([&] { return watcher.Polls() >= polls + 40; },
-                             milliseconds(kSanitized ? 36'000 : 12'000)));
+      EXPECT_TRUE(Eventually([&] { return watcher.Polls() >= polls + 40; }));
       EXPECT_LE(OpenFiles(watcher), files + 120);
     }
     EXPECT_TRUE(Eventually([&] { return OpenFiles(watcher) <= files + 8; }))
@@ -247,7 +245,7 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
     EXPECT_EQ(good.Failures(), 0);
     // Prometheus gives up after 10 s. What the sanitizers make of time and memory says nothing.
     if (!kSanitized) {
-      EXPECT_LT(good.Slowest(), std::chrono::seconds(5));
+      EXPECT_LT(good.Slowest(), std::chrono::seconds(10));
     }
   }
   if (!kSanitized) {

@@ -135,7 +135,7 @@ TEST_F(FailureCase, Case73ClaimsOutliveASetBelowACustomResource) {
        "widgets.example.com"});
   ASSERT_TRUE(Reaches(watcher, "deleting"));
   // The garbage collector takes up to half a minute to notice a new kind.
-  EXPECT_TRUE(Eventually([&] { return Members().empty(); }, std::chrono::seconds(60)));
+  EXPECT_TRUE(Eventually([&] { return Members().empty(); }));
   EXPECT_FALSE(api().Exists("widgets", ns_, "spark-x"));
   EXPECT_EQ(api().Uid(kClaims, ns_, ClaimOfSet(0)), uid);
 }

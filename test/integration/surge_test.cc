@@ -81,7 +81,7 @@ TEST_F(Surge, ThirtyDriversThatEndAtOnceLeaveTimeToHoldTheirClusters) {
     return note.find("kubectl annotate namespace " + ns_) != std::string::npos;
   })) << testing::PrintToString(notes);
   for (int i = 0; i < kClusters; ++i) {
-    ASSERT_TRUE(Eventually([&] { return IsDeleted(i); }, seconds(60))) << i;
+    ASSERT_TRUE(Eventually([&] { return IsDeleted(i); })) << i;
     const auto abandoned = TimeMark(i, "abandoned-since");
     const auto deleting = TimeMark(i, "deleting-since");
     ASSERT_TRUE(abandoned && deleting) << i;

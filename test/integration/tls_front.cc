@@ -76,7 +76,7 @@ void TlsFront::Rotate() {
                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=front",
                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate},
                   OwnEnvironment(), files_ + ".out", files_ + ".log");
-  EXPECT_EQ(openssl.WaitForExit(std::chrono::seconds(30)), 0) << ReadWhole(files_ + ".log");
+  EXPECT_EQ(openssl.WaitForExit(), 0) << ReadWhole(files_ + ".log");
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   EXPECT_EQ(SSL_CTX_use_certificate_file(context.get(), certificate.c_str(), SSL_FILETYPE_PEM), 1);
   EXPECT_EQ(SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM), 1);

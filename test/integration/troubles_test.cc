@@ -164,7 +164,7 @@ TEST_F(Troubles, AnApiServerThatHangs) {
 
   server().PauseApi();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it is waiting for an answer now
-  EXPECT_EQ(watcher.Stop(SIGTERM, std::chrono::seconds(5)), 0);
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
   server().ResumeApi();
   EXPECT_TRUE(IsWhole());
 }

@@ -15,13 +15,11 @@ class WatchedOwner : public IntegrationTest {
   Watcher& WatchBob() { return WatchOver("deployment/bob", {"--observe=watch"}); }
   // It looks no more, ten times in a row at which it would have polled.
   testing::AssertionResult IsAtRest(Watcher& watcher) {
-    return Eventually(
-        [&] {
-          const double polls = watcher.Polls();
-          std::this_thread::sleep_for(std::chrono::seconds(1));
-          return watcher.Verdict() == "keep: active" && watcher.Polls() == polls;
-        },
-        std::chrono::seconds(60));
+    return Eventually([&] {
+      const double polls = watcher.Polls();
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      return watcher.Verdict() == "keep: active" && watcher.Polls() == polls;
+    });
   }
   double Restarts(Watcher& watcher, const std::string& reason) {
     return watcher.Metric("cluster_watcher_watch_restarts_total{reason=\"" + reason + "\"}");

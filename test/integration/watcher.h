@@ -35,12 +35,12 @@ class Watcher {
   pid_t Pid() const { return process_.Pid(); }
   bool HandlesSignals() const;  // whether it holds SIGTERM back, as from its first moments on
   bool IsRunning() { return process_.IsRunning(); }
-  std::optional<int> WaitForExit(Duration timeout = std::chrono::seconds(60)) {
+  std::optional<int> WaitForExit(Duration timeout = kPatience) {
     return process_.WaitForExit(timeout);
   }
   void Signal(int signal) { process_.Signal(signal); }
   // Returns the exit code; nullopt: it ignores the signal.
-  std::optional<int> Stop(int signal, Duration timeout = std::chrono::seconds(60));
+  std::optional<int> Stop(int signal, Duration timeout = kPatience);
   long PeakMemoryKilobytes() const;
 
  private:

@@ -52,7 +52,7 @@ launch() {
 end() {
   if alive "$1" && ((pid != $$)); then
     kill -KILL -- "-$pid" "$pid" 2>/dev/null || :
-    within 10 dead "$1" || die "process $pid ($1) does not end."
+    within dead "$1" || die "process $pid ($1) does not end."
   fi
   rm -f -- "$dir/pids/$1"
 }
@@ -72,5 +72,5 @@ start_apiserver() {
   local -a args
   mapfile -d '' args <"$dir/kube-apiserver.args"
   launch kube-apiserver "${args[@]}"
-  within 180 apiserver_settled && alive kube-apiserver
+  within apiserver_settled && alive kube-apiserver
 }
