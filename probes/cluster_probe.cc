@@ -17,6 +17,19 @@ bool IsAlwaysBelow(const KubeObject& object, const ResourceType& controller) {
          (object.type->kind == "ReplicationController" && controller.kind == "DeploymentConfig");
 }
 
+// Whether what made the cluster's custom resource is the root of it.
+bool StandsForWhatItMade(const KubeObject& maker, const ClusterId& cluster) {
+  return cluster.Owns(maker.meta) || maker.meta.Annotation("cluster-watcher/owner");
+}
+
+// Whether `above`, which controls `below`, is of the cluster too.
+bool IsOfCluster(const KubeObject& above, const KubeObject& below, const ClusterId& cluster) {
+  return IsAlwaysBelow(below, above.type) || cluster.Owns(above.meta) ||
+         cluster.IsResource(above) ||
+         (cluster.IsResource(below) && cluster.profile->IsTheirs(above.type) &&
+          StandsForWhatItMade(above, cluster));
+}
+
 ApiRequest MemberRequest(const ResourceType& type, const ClusterId& cluster) {
   return ApiRequest::ListBySelector(type, cluster.ns, cluster.Selector(), true);
 }
@@ -126,22 +139,24 @@ Result<std::optional<KubeObject>, ApiError> ClusterProbe::ReadAbove(const KubeOb
 Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const ClusterId& cluster,
                                                   const KubeObjects& known,
                                                   const Patience& patience, JsonDocument* whole) {
-  const auto is_of_cluster = [&](const KubeObject& below, const KubeObject& above) {
-    const bool has_made_it = cluster.IsResource(below) && cluster.profile->IsTheirs(above.type) &&
-                             above.meta.Annotation("cluster-watcher/owner");
-    return IsAlwaysBelow(below, above.type) || cluster.Owns(above.meta) ||
-           cluster.IsResource(above) || has_made_it;
-  };
   KubeObject current = std::move(start);
   for (int i = 0; i < kLongestOwnerChain; ++i) {
     JsonDocument read;
     auto next = ReadAbove(current, cluster, known, patience, whole == nullptr ? nullptr : &read);
     if (!next) return Unexpected{std::move(next).error()};
-    if (!*next || !is_of_cluster(current, **next)) return current;
+    if (!*next || !IsOfCluster(**next, current, cluster)) return current;
     if (whole != nullptr) *whole = std::move(read);
     current = **std::move(next);
   }
   return Unexpected{Endless(current)};
+}
+
+Result<bool, ApiError> ClusterProbe::IsStillRoot(const KubeObject& root, const ClusterId& cluster,
+                                                 const Patience& patience) {
+  if (cluster.profile->IsTheirs(root.type) && !StandsForWhatItMade(root, cluster)) return false;
+  auto above = ReadAbove(root, cluster, {}, patience, nullptr);
+  if (!above) return Unexpected{std::move(above).error()};
+  return !*above || !IsOfCluster(**above, root, cluster);
 }
 
 std::vector<ApiRequest> ClusterProbe::MakerRequests(std::span<const ResourceType> types,

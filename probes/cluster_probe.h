@@ -64,6 +64,10 @@ class ClusterProbe {
                                       const KubeObjects& known, const Patience& patience,
                                       JsonDocument* whole = nullptr);
 
+  // Whether RootOf, from below, would return `root` still, as it is read now. Reads its controller.
+  Result<bool, ApiError> IsStillRoot(const KubeObject& root, const ClusterId& cluster,
+                                     const Patience& patience);
+
   // Reads the custom resource that stands for the cluster, by its name; nullopt: there is none, or
   // the profile knows none.
   Result<std::optional<KubeObject>, ApiError> ResourceOf(const ClusterId& cluster,

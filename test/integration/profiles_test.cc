@@ -509,9 +509,25 @@ TEST_F(OfFrameworks, AnOwnerThatIsTakenOffAJobIsNoOwnersAnyMore) {
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   api().Patch("daskjobs", ns_, "c", R"({"metadata": {"annotations": null}})");
   DriverGoes();
-  // From then on it looks once a minute.
-  ASSERT_TRUE(Shows(watcher, "keep: shared")) << watcher.Log();
+  // What it made is its own affair again.
+  ASSERT_TRUE(Shows(watcher, "keep: ambiguous")) << watcher.Log();
   EXPECT_TRUE(HasRoot(kDask));
+}
+
+// Until then it is the job's own affair, which may end it itself.
+TEST_F(OfFrameworks, AnOwnerThatIsPutOnAJobLaterCounts) {
+  Make(kDask);
+  const std::string job = api().Create("daskjobs", ns_, CustomOf({"c"}));
+  api().Patch("daskclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy(kDask.api_version, "DaskJob", "c", job, true) + "}}");
+  Watcher& watcher = WatchHead(kDask, {"--owner=deployment/bob"});
+  ASSERT_TRUE(Shows(watcher, "keep: ambiguous")) << watcher.Log();
+  api().Patch("daskjobs", ns_, "c",
+              R"({"metadata": {"annotations": {"cluster-watcher/owner": "deployment/bob"}}})");
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  EXPECT_TRUE(Eventually([&] { return !api().Exists("daskjobs", ns_, "c"); })) << watcher.Log();
 }
 
 TEST_F(OfFrameworks, WhatWasClaimedCanBeReleased) {

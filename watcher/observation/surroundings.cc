@@ -20,11 +20,6 @@ namespace {
 const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
 
-std::string ControllerUid(const ObjectMeta& meta) {
-  const OwnerReference* controller = meta.Controller();
-  return controller == nullptr ? "" : controller->uid;
-}
-
 }  // namespace
 
 void NoteProblem(Snapshot& snapshot, const ApiError& error) {
@@ -240,10 +235,15 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
     MasterRoot known(client_, *root_);
     const RootState state = known.ReadWhole(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
-    // A root that gets a controller is no longer the top: an orphaned ReplicaSet is adopted when
-    // its Deployment is created again.
-    const bool is_there = state == RootState::kOurs || state == RootState::kTerminating;
-    if (is_there && ControllerUid(known.object().meta) == ControllerUid(root_->meta)) {
+    // An orphaned ReplicaSet is adopted when its Deployment is created again; a RayJob above may
+    // get an owner.
+    Result<bool, ApiError> is_still_root =
+        state == RootState::kOurs || state == RootState::kTerminating;
+    if (is_still_root && *is_still_root) {
+      is_still_root = probe_.IsStillRoot(known.object(), *snapshot.cluster, patience);
+    }
+    if (!is_still_root) return NoteProblem(snapshot, is_still_root.error());
+    if (*is_still_root) {
       root = known.object();
       TakeTemplate(around, snapshot, *root, known.whole());
     } else {
