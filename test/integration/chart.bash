@@ -146,6 +146,40 @@ webhook.replicas=0
 webhook.certificate.crt=none
 monitor=true
 REFUSED
+  while read -r refused; do
+    check "the chart refuses in a row $refused" refuses "don't meet the specifications of the schema" chart template \
+      --set-json 'profiles=['"$(jq -c '{name: "mine", master: {role: ["boss"]}, cluster: "example.com/c",
+        root: {resource: "mines.example.com", kind: "Mine"}, uses: {resource: "jobs.example.com", cluster: "spec.c", state: "status.s"}}
+        | '"$refused" <<<null)]"
+  done <<'ROWS'
+.name = "ray"
+.name = "oshinko"
+.name = null
+.mastr = {}
+.master = {}
+.master = {role: []}
+.master = {role: ["the boss"]}
+.master = {"a b": ["boss"]}
+.members = {"/a": ["b"]}
+.cluster = "example.com/"
+.cluster = "a b"
+.root.resource = "mines"
+.root.resource = "mines.example."
+.root.kind = ""
+del(.root)
+.template = [""]
+.rollout = 1
+.pods = {fixed: "-Boss"}
+.pods = {random: "perhaps"}
+.uses.resource = "jobs"
+.uses.until = "x"
+.uses.ended = "x"
+del(.uses.cluster)
+del(.uses.state)
+.theirs = {Maker: ""}
+ROWS
+  check "the chart refuses two rows of one name" refuses "given twice" chart template --set-json \
+    'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c"}, {"name": "a", "master": {"r": ["d"]}, "cluster": "c"}]'
   check "the chart refuses another namespace" refuses "must be cluster-watcher" chart template --namespace=lab
   check "the chart refuses the policy before Kubernetes 1.36" \
     refuses "needs Kubernetes 1.36" chart template --kube-version=1.35.9
