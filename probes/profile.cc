@@ -1,6 +1,7 @@
 #include "probes/profile.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "probes/kube/resource_type.h"
@@ -17,18 +18,17 @@ bool HoldsFor(const LabelRule& rule, const Label& label) {
   });
 }
 
-void CopyMembers(JsonValue object, JsonWriter& writer, std::vector<std::string_view>& written) {
+void CopyMembers(JsonValue object, JsonWriter& writer,
+                 std::unordered_set<std::string_view>& written) {
   object.ForEachMember([&](std::string_view key, JsonValue value) {
-    if (std::find(written.begin(), written.end(), key) != written.end()) return;
-    written.push_back(key);
-    writer.Key(key).Value(value);
+    if (written.insert(key).second) writer.Key(key).Value(value);
   });
 }
 
 // Writes the maps under `key`, of which the first that has an entry has the last word.
 void WriteMerged(const std::vector<JsonValue>& metadata, std::string_view key, JsonWriter& writer) {
   writer.Key(key).StartObject();
-  std::vector<std::string_view> written;
+  std::unordered_set<std::string_view> written;
   for (const JsonValue one : metadata) CopyMembers(one[key], writer, written);
   writer.EndObject();
 }

@@ -78,6 +78,7 @@ void TryInput(std::string_view input) {
   for (const auto* errors : {&resolved.errors, &resolved.annotation_errors}) {
     for (const std::string& error : *errors) Require(IsOneLine(error), "a mistake is one line");
   }
+  Require(resolved.rows_error.empty() || IsOneLine(resolved.rows_error), "so is one in a row");
   CheckValues(resolved);
   CheckAgain(resolved);
 }

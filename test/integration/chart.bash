@@ -94,6 +94,11 @@ the_chart() {
     <(chart template --kube-version=1.36.0 --set sweep.enabled=true,sweep.resources.limits.memory=1Gi \
       --set-string defaults.dry-run=true | objects | jq -cS '.[] | select(.kind == "CronJob")
         | .spec.jobTemplate.spec.template.spec.containers[0] | {args, resources}')
+  check "and the rows of profiles go to it as to the sidecars" same \
+    <(echo '[{"cluster":"example.com/c","master":{"role":["boss"]},"name":"mine"}]') <(chart template --kube-version=1.36.0 \
+      --set sweep.enabled=true --set-json 'profiles=[{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/c"}]' |
+      objects | jq -r '.[] | select(.kind == "CronJob").spec.jobTemplate.spec.template.spec.containers[0].env[]
+        | select(.name == "CLUSTER_WATCHER_PROFILES").value')
   check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
     --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
@@ -146,6 +151,40 @@ webhook.replicas=0
 webhook.certificate.crt=none
 monitor=true
 REFUSED
+  while read -r refused; do
+    check "the chart refuses in a row $refused" refuses "don't meet the specifications of the schema" chart template \
+      --set-json 'profiles=['"$(jq -c '{name: "mine", master: {role: ["boss"]}, cluster: "example.com/c",
+        root: {resource: "mines.example.com", kind: "Mine"}, uses: {resource: "jobs.example.com", cluster: "spec.c", state: "status.s"}}
+        | '"$refused" <<<null)]"
+  done <<'ROWS'
+.name = "ray"
+.name = "oshinko"
+.name = null
+.mastr = {}
+.master = {}
+.master = {role: []}
+.master = {role: ["the boss"]}
+.master = {"a b": ["boss"]}
+.members = {"/a": ["b"]}
+.cluster = "example.com/"
+.cluster = "a b"
+.root.resource = "mines"
+.root.resource = "mines.example."
+.root.kind = ""
+del(.root)
+.template = [""]
+.rollout = 1
+.pods = {fixed: "-Boss"}
+.pods = {random: "perhaps"}
+.uses.resource = "jobs"
+.uses.until = "x"
+.uses.ended = "x"
+del(.uses.cluster)
+del(.uses.state)
+.theirs = {Maker: ""}
+ROWS
+  check "the chart refuses two rows of one name" refuses "given twice" chart template --set-json \
+    'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c"}, {"name": "a", "master": {"r": ["d"]}, "cluster": "c"}]'
   check "the chart refuses another namespace" refuses "must be cluster-watcher" chart template --namespace=lab
   check "the chart refuses the policy before Kubernetes 1.36" \
     refuses "needs Kubernetes 1.36" chart template --kube-version=1.35.9

@@ -577,11 +577,38 @@ TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
-  Watcher& wrong = Run({"watch", "--kubeconfig=" + kubeconfig()},
-                       {"POD_NAMESPACE=" + ns_, "POD_NAME=x",
-                        R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "mastr": {}}])"});
-  EXPECT_EQ(wrong.WaitForExit(), 2);
-  EXPECT_GE(wrong.LinesWith("mastr: there is no such field"), 1u) << wrong.Log();
+}
+
+// All masters have the rows: a mistake must neither keep them from starting nor cost a cluster.
+TEST_F(OfFrameworks, AWrongRowIsMisconfiguredForWatchersAndAnErrorForPeople) {
+  const std::string rows = R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "mastr": {}}])";
+  constexpr char kMistake[] = "row 1 (mine): mastr: there is no such field";
+  Make(kRay);
+  const Metadata master{"m",
+                        {{"role", "boss"}, {"example.com/cluster", "c"}},
+                        {{"cluster-watcher/owner", "deployment/bob"}}};
+  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
+  DriverGoes();
+  for (const std::string& pod : {Head(kRay), api().Names("pods", ns_, "role=boss").front()}) {
+    Watcher& watcher = Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",
+                            "--poll-interval=100ms", "--grace-period=0s", "--startup-grace=0s"},
+                           {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod, rows});
+    ASSERT_TRUE(Shows(watcher, "keep: misconfigured")) << watcher.Log();
+    EXPECT_TRUE(PollsOn(watcher, 4)) << watcher.Log();
+    EXPECT_GE(watcher.LinesWith(kMistake), 1u) << watcher.Log();
+    EXPECT_EQ(watcher.LinesWith("no label oshinko-cluster"), 0u) << watcher.Log();
+  }
+  EXPECT_TRUE(HasRoot(kRay));
+  EXPECT_TRUE(api().Exists("deployments", ns_, "m"));
+  for (const auto& words : {std::vector<std::string>{"check", "c"}, {"delete", "c"}, {"list"}}) {
+    std::vector<std::string> arguments = words;
+    arguments.insert(arguments.end(), {"--kubeconfig=" + kubeconfig(), "--namespace=" + ns_});
+    Watcher& command = Run(arguments, {rows});
+    EXPECT_EQ(command.WaitForExit(), 2) << words.front();
+    EXPECT_GE(command.LinesWith(kMistake), 1u) << command.Log();
+  }
+  EXPECT_TRUE(HasRoot(kRay));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Makes the literals of the admission policies from the table of profiles, and compares those that
-// stand in the manifests with them: `profile_literals [--write] MANIFESTS`.
+// Makes the literals of the admission policies and of the chart's schema from the table of
+// profiles, and compares those that stand in the manifests with them: `profile_literals [--write]
+// MANIFESTS`.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -102,6 +103,12 @@ std::string Roots() {
   return Json(roots);
 }
 
+std::string Names() {
+  std::vector<std::string> names;
+  for (const auto& row : ProfileTable::BuiltIn().rows()) names.push_back(row->name);
+  return Json(names);
+}
+
 // What ends before a root can, as PLURAL.GROUP.
 std::string Blocking() {
   std::vector<std::string> blocking;
@@ -140,15 +147,15 @@ std::string Updated(const std::string& manifest, const std::vector<Literal>& lit
 }
 
 int Run(const std::string& root, bool writes) {
-  const std::vector<Literal> literals = {{R"([{"oshinko-type":)", Masters()},
-                                         {R"([{"oshinko-cluster":)", Clusters()},
-                                         {R"({"Deployment.apps":)", Forms()},
-                                         {R"(["RayCluster.ray.io",)", Roots()},
-                                         {R"(["flinksessionjobs.flink.apache.org")", Blocking()}};
+  const std::vector<Literal> literals = {
+      {R"([{"oshinko-type":)", Masters()}, {R"([{"oshinko-cluster":)", Clusters()},
+      {R"({"Deployment.apps":)", Forms()}, {R"(["RayCluster.ray.io",)", Roots()},
+      {R"(["oshinko")", Names()},          {R"(["flinksessionjobs.flink.apache.org")", Blocking()}};
   std::size_t found = 0;
   int wrong = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(root)) {
-    if (file.path().extension() != ".yaml") continue;
+    const auto kind = file.path().extension();
+    if (kind != ".yaml" && kind != ".json") continue;
     std::ifstream in(file.path());
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     const std::string updated = Updated(text, literals, found);

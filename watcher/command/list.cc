@@ -262,7 +262,7 @@ std::string ClusterJson(const std::vector<ClusterRow>& rows) {
   JsonWriter writer(JsonWriter::Style::kIndented);
   writer.StartObject().Key("items").StartArray();
   for (const ClusterRow& row : rows) WriteRow(writer, row);
-  return writer.EndArray().EndObject().Text() + "\n";
+  return PrintableLines(writer.EndArray().EndObject().Text()) + "\n";
 }
 
 int RunList(const Invocation& invocation, const Environment& environment, std::stop_token stop) {

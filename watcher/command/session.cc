@@ -64,6 +64,8 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
       !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
   session.settings = ResolveSettings(flags, environment, {});
   session.errors = session.settings.errors;
+  const std::string& rows_error = session.settings.rows_error;
+  if (!is_watch && !rows_error.empty()) session.errors.push_back(rows_error);
   // No pod's verdict says so.
   constexpr Command kDeleting[] = {Command::kDelete, Command::kSweep, Command::kRun};
   if (std::count(std::begin(kDeleting), std::end(kDeleting), invocation.command) > 0) {

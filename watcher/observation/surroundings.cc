@@ -116,6 +116,9 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto& errors = snapshot.facts.setting_errors;
   // A misspelt hold may have been added since the start.
   errors = settings_.ErrorsIn(annotations);
+  if (const std::string& wrong = settings_.resolved().rows_error; !wrong.empty()) {
+    errors.push_back(wrong);
+  }
   for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
     errors.push_back(std::move(change));
   }
@@ -143,6 +146,8 @@ void SurroundingsReader::TakeCluster(Snapshot& snapshot, const ObjectMeta& pod) 
   const std::string name =
       settings.cluster.empty() ? pod.Label(label).value_or("") : settings.cluster;
   if (name.empty()) {
+    // Its label may be that of a row that can't be read.
+    if (!settings_.resolved().rows_error.empty()) return;
     errors.push_back("the pod " + pod.name + " has no label " + label +
                      ": label it, or give --cluster");
     return;

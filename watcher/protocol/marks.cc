@@ -26,7 +26,8 @@ constexpr std::string_view kOldMarks[] = {
 constexpr const char* kOldOwnerKind = "cluster-watcher/owner-kind";
 
 // A longer one was written by no watcher, and is shown to people.
-constexpr std::size_t kLongestId = 253 + 1 + 128;  // a pod's name, and a UID
+constexpr std::size_t kLongestUid = 128;
+constexpr std::size_t kLongestId = 253 + 1 + kLongestUid;  // a pod's name, and a UID
 constexpr std::size_t kLongestReason = 64;
 
 Phase ParsePhase(const std::string& text) {
@@ -35,9 +36,14 @@ Phase ParsePhase(const std::string& text) {
   return Phase::kWatching;
 }
 
-// Whether so much is known of it that it can be recorded.
+bool IsUid(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestUid &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
+// Whether so much is known of it that it can be recorded, in a form that can be shown to people.
 bool IsWhole(const RecordedOwner& owner) {
-  return IsKindName(owner.kind) && !owner.name.empty() && !owner.uid.empty();
+  return IsKindName(owner.kind) && IsDnsSubdomain(owner.name) && IsUid(owner.uid);
 }
 
 std::optional<RecordedOwner> ParseRecordedOwner(const std::string& text) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
+#include "probes/base/printable.h"
 #include "probes/base/result.h"
 #include "probes/kube/resource_type.h"
 #include "watcher/protocol/marks.h"
@@ -141,7 +142,7 @@ void FindWords(const Environment& environment, ResolvedSettings& resolved) {
   Settings& settings = resolved.settings;
   auto table = TableWith(environment(kProfilesVariable).value_or(""));
   if (!table) {
-    resolved.errors.push_back(std::string(kProfilesVariable) + ": " + table.error().message);
+    resolved.rows_error = std::string(kProfilesVariable) + ": " + Printable(table.error().message);
     table = BuiltInProfiles();
   }
   settings.profiles = *std::move(table);
@@ -151,6 +152,8 @@ void FindWords(const Environment& environment, ResolvedSettings& resolved) {
   const auto named = settings.profiles->Named(settings.profile);
   std::string problem;
   if (!named) {
+    // It may be one that can't be read.
+    if (!resolved.rows_error.empty()) return;
     std::string known;
     for (const auto& row : settings.profiles->rows()) {
       known += (known.empty() ? "" : ", ") + row->name;

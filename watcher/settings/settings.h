@@ -102,6 +102,9 @@ struct ResolvedSettings {
   std::vector<SettingValue> values;  // every setting, in the order of the descriptions
   std::vector<std::string> errors;  // of flags and environment; each names the thing and the remedy
   std::vector<std::string> annotation_errors;  // of annotations, even of overridden ones
+  // What is wrong with the rows of profiles that the installation adds, of which then none counts;
+  // "" if nothing. All its sidecars have them, so it is no error that ends a watcher.
+  std::string rows_error;
 };
 
 using TextMap = std::map<std::string, std::string, std::less<>>;

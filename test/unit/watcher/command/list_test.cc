@@ -114,5 +114,13 @@ TEST(ClusterJson, HasNullForWhatIsNotThere) {
   EXPECT_EQ(ClusterJson({}), "{\n  \"items\": []\n}\n");
 }
 
+// JSON itself escapes but some of what steers a terminal.
+TEST(ClusterJson, HasNoControlCharacters) {
+  std::vector<ClusterRow> rows = {Rows().front()};
+  rows[0].ephemeral = "a\x1b[2J\x7f\u009b2J\u202e";
+  EXPECT_NE(ClusterJson(rows).find(R"("a\u001B[2J\u007f\u009b2J\u202e")"), std::string::npos)
+      << ClusterJson(rows);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

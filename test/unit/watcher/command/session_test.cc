@@ -52,6 +52,25 @@ TEST_F(SessionTest, VolumesWithoutClaimsAreAnErrorOfWhatDeletes) {
   EXPECT_TRUE(Make(Command::kWatch, flags).errors.empty()) << "its verdict says so";
 }
 
+// The sidecars of all masters have them: these must start.
+TEST_F(SessionTest, AWrongRowOfProfilesIsAnErrorOfWhatPeopleCall) {
+  environment_["POD_NAME"] = "bob-m-1";
+  environment_["CLUSTER_WATCHER_PROFILES"] = R"([{"name": "mine", "mastr": {}}])";
+  for (const Command command :
+       {Command::kCheck, Command::kList, Command::kHold, Command::kUnhold, Command::kAwait,
+        Command::kCreate, Command::kClaim, Command::kRelease, Command::kRun, Command::kDelete,
+        Command::kSweep}) {
+    const Session session = Make(command, {}, "bob");
+    ASSERT_EQ(session.errors.size(), 1u) << static_cast<int>(command);
+    EXPECT_NE(session.errors.front().find("row 1 (mine): mastr: there is no such field"),
+              std::string::npos)
+        << session.errors.front();
+  }
+  EXPECT_EQ(Make(Command::kCheck, {}).errors.size(), 1u);
+  EXPECT_TRUE(Make(Command::kWatch, {}).errors.empty()) << "its verdict says so";
+  EXPECT_TRUE(Make(Command::kWatch, {{"profile", "mine"}}).errors.empty()) << "nobody knows it";
+}
+
 TEST_F(SessionTest, AClusterThatIsNamedCountsMoreThanThePod) {
   environment_["POD_NAME"] = "bob-m-1";
   const Session session = Make(Command::kCheck, {}, "alice");

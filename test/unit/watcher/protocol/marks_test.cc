@@ -41,6 +41,11 @@ std::map<std::string, std::string, std::less<>> AllMarks(const std::string& root
            R"("grace":"1m30s","selector":"app=bob"})"}};
 }
 
+// Both as they stand in JSON.
+std::string OwnerMark(const std::string& name, const std::string& uid) {
+  return R"({"kind":"deployment.apps","name":")" + name + R"(","uid":")" + uid + R"("})";
+}
+
 RecordedOwner Bob() {
   return {"deployment.apps", "lab", "bob", "owner-1", seconds(90), "app=bob", ""};
 }
@@ -109,7 +114,7 @@ TEST(Marks, AreForeignEvenWhereThereIsButOne) {
 TEST(Marks, ThatMakeNoSenseCountAsNone) {
   struct Case {
     const char* key;
-    const char* value;
+    std::string value;
   };
   const std::vector<Case> cases = {
       {annotation::kPhase, ""},
@@ -123,6 +128,12 @@ TEST(Marks, ThatMakeNoSenseCountAsNone) {
       {annotation::kRecordedOwner, R"({"kind":"deployment.apps","name":"bob","uid":""})"},
       {annotation::kRecordedOwner, R"({"kind":"a/b","name":"bob","uid":"u"})"},
       {annotation::kRecordedOwner, R"(["deployment.apps"])"},
+      {annotation::kRecordedOwner, OwnerMark(std::string(254, 'b'), "u")},
+      {annotation::kRecordedOwner, OwnerMark("bob\\u001b[2J", "u")},
+      {annotation::kRecordedOwner, OwnerMark("../bob", "u")},
+      {annotation::kRecordedOwner, OwnerMark("bob", std::string(129, 'u'))},
+      {annotation::kRecordedOwner, OwnerMark("bob", "u\\n1")},
+      {annotation::kRecordedOwner, OwnerMark("bob", "\u00fc1")},
   };
   for (const Case& one : cases) {
     auto annotations = AllMarks("root-1");

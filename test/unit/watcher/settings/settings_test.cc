@@ -526,6 +526,20 @@ TEST(Settings, OwnersOwnKindMayNotBeContradicted) {
                    remedy});
 }
 
+// One of the rows may be the profile that is asked for.
+TEST(Settings, AWrongRowOfProfilesIsAMistakeOfItsOwn) {
+  const ResolvedSettings resolved = Resolve(
+      {{"profile", "mine"}},
+      {{"CLUSTER_WATCHER_PROFILES", R"([{"name": "mine", "a\nb": {}, "master": {"role": ["boss"]},)"
+                                    R"( "cluster": "example.com/cluster"}])"}});
+  EXPECT_EQ(resolved.rows_error,
+            R"(CLUSTER_WATCHER_PROFILES: row 1 (mine): a\nb: there is no such field)");
+  EXPECT_EQ(resolved.errors, Errors{});
+  EXPECT_EQ(resolved.annotation_errors, Errors{});
+  EXPECT_EQ(resolved.settings.profiles->rows().size(), BuiltInProfiles()->rows().size());
+  EXPECT_EQ(Resolve({{"profile", "mine"}}).errors.size(), 1u);
+}
+
 TEST(Settings, AnOwnerKindThatAgreesIsFine) {
   const std::pair<std::string, std::string> cases[] = {{"bob", "rc"},
                                                        {"deploy/bob", "Deployment"},
