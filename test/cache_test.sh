@@ -36,7 +36,7 @@ case $1 in
     if [[ -e $work/refuse ]]; then echo "go: dial tcp: connection refused" >&2; exit 1; fi
     while [[ $1 != -o ]]; do shift; done
     echo half >"$2/server"
-    if [[ -e $work/slow ]]; then touch "$work/begun"; exec sleep "$(<"$work/slow")"; fi
+    if [[ -e $work/slow ]]; then : >"$work/begun"; exec sleep "$(<"$work/slow")"; fi
     for name in server kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
       echo "$name" >"$2/$name"
     done ;;
