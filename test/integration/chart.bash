@@ -94,11 +94,6 @@ the_chart() {
     <(chart template --kube-version=1.36.0 --set sweep.enabled=true,sweep.resources.limits.memory=1Gi \
       --set-string defaults.dry-run=true | objects | jq -cS '.[] | select(.kind == "CronJob")
         | .spec.jobTemplate.spec.template.spec.containers[0] | {args, resources}')
-  check "and the rows of profiles go to it as to the sidecars" same \
-    <(echo '[{"cluster":"example.com/c","master":{"role":["boss"]},"name":"mine"}]') <(chart template --kube-version=1.36.0 \
-      --set sweep.enabled=true --set-json 'profiles=[{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/c"}]' |
-      objects | jq -r '.[] | select(.kind == "CronJob").spec.jobTemplate.spec.template.spec.containers[0].env[]
-        | select(.name == "CLUSTER_WATCHER_PROFILES").value')
   check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
     --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
