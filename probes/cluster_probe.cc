@@ -153,7 +153,8 @@ Result<KubeObject, ApiError> ClusterProbe::RootOf(KubeObject start, const Cluste
 
 Result<bool, ApiError> ClusterProbe::IsStillRoot(const KubeObject& root, const ClusterId& cluster,
                                                  const Patience& patience) {
-  if (cluster.profile->IsTheirs(root.type) && !StandsForWhatItMade(root, cluster)) return false;
+  const bool has_made_it = !cluster.IsResource(root) && cluster.profile->IsTheirs(root.type);
+  if (has_made_it && !StandsForWhatItMade(root, cluster)) return false;
   auto above = ReadAbove(root, cluster, {}, patience, nullptr);
   if (!above) return Unexpected{std::move(above).error()};
   return !*above || !IsOfCluster(**above, root, cluster);

@@ -240,11 +240,10 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
     MasterRoot known(client_, *root_);
     const RootState state = known.ReadWhole(patience);
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
-    // An orphaned ReplicaSet is adopted when its Deployment is created again; a RayJob above may
-    // get an owner.
-    Result<bool, ApiError> is_still_root =
-        state == RootState::kOurs || state == RootState::kTerminating;
-    if (is_still_root && *is_still_root) {
+    // A terminating root stays it. An orphaned ReplicaSet is adopted when its Deployment is created
+    // again; a RayJob above may get an owner.
+    Result<bool, ApiError> is_still_root = state == RootState::kTerminating;
+    if (state == RootState::kOurs) {
       is_still_root = probe_.IsStillRoot(known.object(), *snapshot.cluster, patience);
     }
     if (!is_still_root) return NoteProblem(snapshot, is_still_root.error());
