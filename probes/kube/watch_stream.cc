@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/base/stable_hash.h"
+
 namespace cluster_watcher {
 namespace {
 
 constexpr int kGone = 410;
-
-// FNV-1a in 64 bits, with the length in front, so that texts don't run into each other.
-void Add(std::uint64_t& hash, std::string_view text) {
-  constexpr std::uint64_t kPrime = 1099511628211u;
-  hash = (hash ^ text.size()) * kPrime;
-  for (const char byte : text) hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
-}
 
 HttpRequest WatchRequest(const WatchedObject& object, const std::string& version,
                          std::chrono::seconds ends_after) {
@@ -36,20 +31,20 @@ WatchStream::State StateOf(int status) {
 }  // namespace
 
 std::uint64_t Fingerprint(JsonValue object, bool metadata_only) {
-  std::uint64_t hash = 14695981039346656037u;
+  StableHash hash;
   object["metadata"].ForEachMember([&](std::string_view key, JsonValue value) {
     if (key == "resourceVersion" || key == "managedFields") return;
-    Add(hash, key);
-    Add(hash, value.ToText());
+    hash.Add(key);
+    hash.Add(value.ToText());
   });
-  if (metadata_only) return hash;
+  if (metadata_only) return hash.value();
   object.ForEachMember([&](std::string_view key, JsonValue value) {
     // Items of a list lack these two.
     if (key == "metadata" || key == "kind" || key == "apiVersion") return;
-    Add(hash, key);
-    Add(hash, value.ToText());
+    hash.Add(key);
+    hash.Add(value.ToText());
   });
-  return hash;
+  return hash.value();
 }
 
 WatchStream::WatchStream(const WatchAccess& access, const WatchedObject& object,

@@ -18,10 +18,16 @@ void TryInput(std::string_view input) {
   for (const Step& step : *steps) {
     Require(IsOneLine(step.name) && names.insert(step.name).second, "a name of its own");
     Require(step.timeout > Duration(0), "a timeout");
-    Require(step.target.starts_with('/'), "a path");
-    Require(step.server.starts_with("http://") || step.server.starts_with("https://"), "a server");
-    Require(step.server.find('@') == std::string::npos, "no credentials");
-    Require(IsOneLine(step.server) && IsOneLine(step.target), "a URL");
+    if (step.IsPod()) {
+      Require(IsOneLine(std::get<StepPod>(step.what).image), "an image");
+      continue;
+    }
+    const StepRequest& request = std::get<StepRequest>(step.what);
+    Require(request.target.starts_with('/'), "a path");
+    Require(request.server.starts_with("http://") || request.server.starts_with("https://"),
+            "a server");
+    Require(request.server.find('@') == std::string::npos, "no credentials");
+    Require(IsOneLine(request.server) && IsOneLine(request.target), "a URL");
   }
   ObjectMeta root;
   root.uid = "u";

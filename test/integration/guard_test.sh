@@ -8,6 +8,8 @@ set -euo pipefail
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 # shellcheck source=guard.bash
 . "$source_dir/test/integration/guard.bash"
+# shellcheck source=guard_steps.bash
+. "$source_dir/test/integration/guard_steps.bash"
 # shellcheck source=brake.bash
 . "$source_dir/test/integration/brake.bash"
 
@@ -17,6 +19,8 @@ WATCH_PID=$$ "$source_dir/test/kubernetes/start" "$tmp/kubernetes"
 . "$tmp/kubernetes/env"
 kubectl apply -k "$source_dir/manifests/policy" >/dev/null
 the_guard
+steps_run_as_pods
+other_pods_are_none
 the_brake
 
 finished=true

@@ -21,9 +21,7 @@ constexpr Duration kBetweenMarks{10};  // doubled each time
 }  // namespace
 
 MarkedSteps::MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at)
-    : tools_(tools),
-      announcer_(announcer),
-      runner_(std::move(dial), at, tools.clock, tools.metrics, tools.log, tools.turn) {}
+    : tools_(tools), announcer_(announcer), runner_(std::move(dial), at, tools) {}
 
 bool MarkedSteps::HasAny(const std::vector<Step>& steps, const char* prefix) const {
   if (runner_.at() == StepsAt::kNowhere) return false;
@@ -48,7 +46,8 @@ bool MarkedSteps::RunAfter(const DeletionOrder& order) {
 bool MarkedSteps::Run(const std::vector<Step>& steps, const char* prefix,
                       const DeletionOrder& order, Duration allowed) {
   if (!HasAny(steps, prefix)) return false;
-  const auto troubles = runner_.Run(steps, prefix, allowed, done_, [&] { MarkDone(order); });
+  const StepsOf of{*order.look.cluster, order.look.root->meta.uid, is_resumed_};
+  const auto troubles = runner_.Run(steps, prefix, of, allowed, done_, [&] { MarkDone(order); });
   // Steps that there was no time for aren't run later either.
   for (const Step& step : steps) done_.insert(StepId(prefix, step));
   if (!troubles.empty()) {

@@ -18,8 +18,15 @@ class MarkedSteps {
   // `dial` reaches the servers of steps.
   MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at);
 
-  // Starts a deletion of which the steps `done` have ended.
-  void Begin(std::set<std::string> done) { done_ = std::move(done); }
+  // Starts a deletion, or resumes one of which the steps `done` have ended.
+  void Begin() {
+    done_.clear();
+    is_resumed_ = false;
+  }
+  void Resume(std::set<std::string> done) {
+    done_ = std::move(done);
+    is_resumed_ = true;
+  }
 
   // Whether some of those before the deletion are still to be run.
   bool HasBefore(const DeletionOrder& order) const;
@@ -38,6 +45,7 @@ class MarkedSteps {
   Announcer& announcer_;
   StepRunner runner_;
   std::set<std::string> done_;  // even if that could not be marked
+  bool is_resumed_ = false;
 };
 
 }  // namespace cluster_watcher

@@ -94,7 +94,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
   const bool is_asked = decision.reason == Reason::kAsked;
-  steps_.Begin({});
+  steps_.Begin();
   return CarryThrough({{me, snapshot.OwnerIdentity(), is_asked, false}, *snapshot.root}, stop);
 }
 
@@ -122,7 +122,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
-  steps_.Begin(snapshot.marks.steps_done);
+  steps_.Resume(snapshot.marks.steps_done);
   return CarryThrough({{me, "", false, true}, *snapshot.root}, stop);
 }
 

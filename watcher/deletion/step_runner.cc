@@ -8,6 +8,8 @@
 namespace cluster_watcher {
 namespace {
 
+using Outcome = StepAttempt::Outcome;
+
 // Only the status of the answer matters.
 constexpr std::size_t kBodyLimit = 64u << 10;
 constexpr Duration kFirstBackoff{100};
@@ -17,17 +19,12 @@ constexpr Duration kLongestBackoff{5'000};
 
 std::string StepId(const std::string& prefix, const Step& step) { return prefix + "/" + step.name; }
 
-StepRunner::StepRunner(Dial dial, StepsAt at, Clock& clock, WatcherMetrics& metrics,
-                       spdlog::logger& log, std::function<void(Duration)> turn)
-    : dial_(std::move(dial)),
-      at_(at),
-      clock_(clock),
-      metrics_(metrics),
-      log_(log),
-      turn_(std::move(turn)) {}
+StepRunner::StepRunner(Dial dial, StepsAt at, const Tools& tools)
+    : dial_(std::move(dial)), at_(at), tools_(tools) {}
 
 std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const std::string& prefix,
-                                         Duration allowed, std::set<std::string>& done,
+                                         const StepsOf& of, Duration allowed,
+                                         std::set<std::string>& done,
                                          const std::function<void()>& finished) {
   std::vector<std::string> troubles;
   for (const Step& step : steps) {
@@ -35,22 +32,22 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
     if (done.contains(id)) continue;
     if (allowed <= Duration(0)) {
       troubles.push_back(step.name + ": not run, the time for steps is over");
-      log_.warn("{} step {}", prefix, troubles.back());
+      tools_.log.warn("{} step {}", prefix, troubles.back());
       continue;
     }
-    const MonotonicTime began = clock_.Now();
-    const Attempt attempt = RunOne(step, began + allowed);
-    allowed -= std::chrono::ceil<Duration>(clock_.Now() - began);
+    const MonotonicTime began = tools_.clock.Now();
+    const StepAttempt attempt = RunOne(step, id, of, began + allowed);
+    allowed -= std::chrono::ceil<Duration>(tools_.clock.Now() - began);
     switch (attempt.outcome) {
       case Outcome::kSucceeded:
-        metrics_.StepRun("succeeded");
-        log_.info("{} step {}: done", prefix, step.name);
+        tools_.metrics.StepRun("succeeded");
+        tools_.log.info("{} step {}: done", prefix, step.name);
         break;
       case Outcome::kFailed:
       case Outcome::kTimedOut:
-        metrics_.StepRun(attempt.outcome == Outcome::kFailed ? "failed" : "timed-out");
+        tools_.metrics.StepRun(attempt.outcome == Outcome::kFailed ? "failed" : "timed-out");
         troubles.push_back(step.name + ": " + attempt.why);
-        log_.warn("{} step {}", prefix, troubles.back());
+        tools_.log.warn("{} step {}", prefix, troubles.back());
         break;
     }
     done.insert(id);
@@ -59,27 +56,31 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
   return troubles;
 }
 
-StepRunner::Attempt StepRunner::RunOne(const Step& step, MonotonicTime deadline) {
+StepAttempt StepRunner::RunOne(const Step& step, const std::string& id, const StepsOf& of,
+                               MonotonicTime deadline) {
+  bool adopts = of.is_resumed;
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
-    const auto left = std::chrono::ceil<Duration>(deadline - clock_.Now());
+    const auto left = std::chrono::ceil<Duration>(deadline - tools_.clock.Now());
     const Duration timeout = std::min(step.timeout, left);
-    turn_(timeout);
-    Attempt attempt = Try(step, timeout);
+    tools_.turn(timeout);
+    StepAttempt attempt = step.IsPod() ? RunAsPod(tools_, step, id, of, timeout, adopts)
+                                       : Ask(std::get<StepRequest>(step.what), timeout);
+    adopts = false;
     const bool again = attempt.outcome != Outcome::kSucceeded && !attempt.is_final &&
                        step.on_failure == OnFailure::kRetry;
     if (!again) return attempt;
-    log_.debug("step {}: {}; it is tried again", step.name, attempt.why);
+    tools_.log.debug("step {}: {}; it is tried again", step.name, attempt.why);
     const auto percent = std::uniform_int_distribution<int>(80, 120)(jitter_);
-    const MonotonicTime next = clock_.Now() + backoff * percent / 100;
-    turn_(backoff);
-    clock_.WaitUntil(std::min(next, deadline), {});
-    if (clock_.Now() >= deadline) {
+    const MonotonicTime next = tools_.clock.Now() + backoff * percent / 100;
+    tools_.turn(backoff);
+    tools_.clock.WaitUntil(std::min(next, deadline), {});
+    if (tools_.clock.Now() >= deadline) {
       return {Outcome::kTimedOut, "the time for steps is over; last: " + attempt.why};
     }
   }
 }
 
-StepRunner::Attempt StepRunner::Try(const Step& step, Duration timeout) {
+StepAttempt StepRunner::Ask(const StepRequest& step, Duration timeout) {
   auto transport = dial_(step.server);
   if (!transport) return {Outcome::kFailed, transport.error().message};
   HttpRequest request;

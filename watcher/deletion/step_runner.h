@@ -9,11 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <spdlog/logger.h>
-
-#include "metrics/watcher_metrics.h"
-#include "probes/base/clock.h"
-#include "watcher/protocol/steps.h"
+#include "watcher/deletion/step_pod.h"
 
 namespace cluster_watcher {
 
@@ -32,9 +28,7 @@ std::string StepId(const std::string& prefix, const Step& step);
 
 class StepRunner {
  public:
-  // `turn` is called before each request and each pause with the time that it may take.
-  StepRunner(Dial dial, StepsAt at, Clock& clock, WatcherMetrics& metrics, spdlog::logger& log,
-             std::function<void(Duration)> turn);
+  StepRunner(Dial dial, StepsAt at, const Tools& tools);
 
   StepsAt at() const { return at_; }
 
@@ -43,26 +37,18 @@ class StepRunner {
   // retry or been cut off is added to `done`, and `finished` is called; the time of that call
   // doesn't count. Returns what went wrong, for people: "drain: HTTP 500".
   std::vector<std::string> Run(const std::vector<Step>& steps, const std::string& prefix,
-                               Duration allowed, std::set<std::string>& done,
+                               const StepsOf& of, Duration allowed, std::set<std::string>& done,
                                const std::function<void()>& finished);
 
  private:
-  enum class Outcome { kSucceeded, kFailed, kTimedOut };
-  struct Attempt {
-    Outcome outcome;
-    std::string why;
-    bool is_final = false;  // another attempt would come to the same
-  };
-
-  Attempt RunOne(const Step& step, MonotonicTime deadline);
-  Attempt Try(const Step& step, Duration timeout);
+  // Tries it again and again, if it is to be retried.
+  StepAttempt RunOne(const Step& step, const std::string& id, const StepsOf& of,
+                     MonotonicTime deadline);
+  StepAttempt Ask(const StepRequest& step, Duration timeout);
 
   Dial dial_;
   const StepsAt at_;
-  Clock& clock_;
-  WatcherMetrics& metrics_;
-  spdlog::logger& log_;
-  std::function<void(Duration)> turn_;
+  const Tools& tools_;
   std::minstd_rand jitter_;
 };
 

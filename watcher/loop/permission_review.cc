@@ -80,6 +80,10 @@ void AddDeletion(Permissions& permissions, const ScopeOfWork& work) {
     permissions.Add("list", *work.uses, work.ns);
     if (work.uses_block) permissions.Add("delete", *work.uses, work.ns);
   }
+  if (work.runs_pods) {
+    permissions.Add("create", BuiltIn("pods"), work.ns);
+    permissions.Add("get", BuiltIn("pods"), work.ns);
+  }
   if (!work.root) return;
   permissions.Add("list", work.root->type, work.ns);  // to count those that are abandoned at once
   permissions.Add("patch", work.root->type, work.ns, work.root->meta.name);
@@ -177,6 +181,7 @@ Result<ScopeOfWork, ApiError> PermissionReview::ScopeOf(const Snapshot& look,
   auto uses = cluster_probe_.UsesType(*look.cluster, patience);
   if (!uses) return Unexpected{std::move(uses).error()};
   work.uses = *std::move(uses);
+  work.runs_pods = look.pod_says.steps.HavePods();
   work.uses_block = work.uses && look.cluster->profile->uses->blocks;
   return work;
 }

@@ -27,6 +27,7 @@ struct ScopeOfWork {
   Volumes volumes = Volumes::kPreserve;
   std::optional<ResourceType> uses;  // what uses the cluster in its profile's words
   bool uses_block = false;           // and has to go before it
+  bool runs_pods = false;            // as steps of a deletion
 };
 
 // Returns each permission that the work needs, once. A dry run needs the same ones, because RBAC

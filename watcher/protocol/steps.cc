@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t kMostSteps = 100;
 constexpr std::size_t kLongestName = 100;
 constexpr Duration kLongestTimeout = std::chrono::hours(24);
+constexpr const char* kWantedCommand = "command must be a list of texts";
+constexpr const char* kWantedEnv =
+    "env must be a list of variables, each with a name and a value, both texts";
 
 // Returns a key that isn't one of `known`; nullopt if there is none.
 std::optional<std::string> UnknownKey(JsonValue object, std::initializer_list<const char*> known) {
@@ -24,6 +27,10 @@ std::optional<std::string> UnknownKey(JsonValue object, std::initializer_list<co
     if (std::find(known.begin(), known.end(), key) == known.end()) return std::string(key);
   }
   return std::nullopt;
+}
+
+Unexpected<Error> Unknown(const std::string& key) {
+  return Failure(Quoted(key) + " is unknown: correct it, or take it out");
 }
 
 Result<HttpMethod> ParseMethod(JsonValue method) {
@@ -53,7 +60,7 @@ bool IsAuthority(std::string_view text) {
          (IsPort(text.substr(colon + 1)) && text.find('@') == std::string_view::npos);
 }
 
-Result<Done> ParseUrl(JsonValue value, Step& step) {
+Result<Done> ParseUrl(JsonValue value, StepRequest& request) {
   constexpr const char* kWanted =
       "http.url must be http://HOST[:PORT][/PATH] or https://..., without user and fragment";
   const std::string_view url = value.AsString().value_or("");
@@ -64,10 +71,49 @@ Result<Done> ParseUrl(JsonValue value, Step& step) {
   if (scheme == 0 || odd) return Failure(kWanted);
   const std::size_t path = std::min(url.find_first_of("/?", scheme), url.size());
   if (!IsAuthority(url.substr(scheme, path - scheme))) return Failure(kWanted);
-  step.server = url.substr(0, path);
-  step.target = url.substr(path);
-  if (!step.target.starts_with('/')) step.target.insert(0, "/");
+  request.server = url.substr(0, path);
+  request.target = url.substr(path);
+  if (!request.target.starts_with('/')) request.target.insert(0, "/");
   return Done{};
+}
+
+Result<StepRequest> ParseRequest(JsonValue http) {
+  if (!http.IsObject()) return Failure("http must be an object with a url");
+  if (const auto unknown = UnknownKey(http, {"method", "url"})) return Unknown(*unknown);
+  StepRequest request;
+  const auto method = ParseMethod(http["method"]);
+  if (!method) return Failure(method.error().message);
+  request.method = *method;
+  if (auto url = ParseUrl(http["url"], request); !url) return Failure(url.error().message);
+  return request;
+}
+
+// Printable ASCII but for spaces, as in the names of images and of variables.
+bool IsWord(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
+}
+
+Result<StepPod> ParsePod(JsonValue step) {
+  StepPod pod;
+  pod.image = step["image"].AsString().value_or("");
+  if (!IsWord(pod.image)) return Failure("image must be the name of a container image");
+  const JsonValue command = step["command"];
+  if (command.Exists() && !command.IsArray()) return Failure(kWantedCommand);
+  for (const JsonValue word : command.Elements()) {
+    if (!word.AsString()) return Failure(kWantedCommand);
+    pod.command.emplace_back(*word.AsString());
+  }
+  const JsonValue env = step["env"];
+  if (env.Exists() && !env.IsArray()) return Failure(kWantedEnv);
+  for (const JsonValue variable : env.Elements()) {
+    const auto name = variable["name"].AsString();
+    const auto value = variable["value"].AsString();
+    const bool is_name = name && IsWord(*name) && name->find('=') == name->npos;
+    if (!is_name || !value || variable.size() != 2) return Failure(kWantedEnv);
+    pod.env.emplace_back(*name, *value);
+  }
+  return pod;
 }
 
 Result<Step> ParseStep(JsonValue value) {
@@ -79,15 +125,24 @@ Result<Step> ParseStep(JsonValue value) {
   if (step.name.empty() || step.name.size() > kLongestName || odd) {
     return Failure("name must be a text of 1 to 100 bytes on one line");
   }
-  const JsonValue http = value["http"];
-  if (!http.IsObject()) return Failure("http, with a url, is missing");
-  auto unknown = UnknownKey(value, {"name", "http", "timeout", "onFailure"});
-  if (!unknown) unknown = UnknownKey(http, {"method", "url"});
-  if (unknown) return Failure(Quoted(*unknown) + " is unknown: correct it, or take it out");
-  const auto method = ParseMethod(http["method"]);
-  if (!method) return Failure(method.error().message);
-  step.method = *method;
-  if (auto url = ParseUrl(http["url"], step); !url) return Failure(url.error().message);
+  const bool is_pod = value["image"].Exists();
+  if (is_pod == value["http"].Exists()) {
+    return Failure("it must have either http, with a url, or an image");
+  }
+  const auto unknown =
+      is_pod ? UnknownKey(value, {"name", "image", "command", "env", "timeout", "onFailure"})
+             : UnknownKey(value, {"name", "http", "timeout", "onFailure"});
+  if (unknown) return Unknown(*unknown);
+  if (is_pod) {
+    auto pod = ParsePod(value);
+    if (!pod) return Failure(pod.error().message);
+    step.what = *std::move(pod);
+    step.timeout = kLongestTimeout;
+  } else {
+    auto request = ParseRequest(value["http"]);
+    if (!request) return Failure(request.error().message);
+    step.what = *std::move(request);
+  }
   if (const JsonValue timeout = value["timeout"]; timeout.Exists()) {
     const auto parsed = ParseDuration(timeout.AsString().value_or(""));
     if (!parsed || *parsed <= Duration(0) || *parsed > kLongestTimeout) {
@@ -106,6 +161,12 @@ Result<Step> ParseStep(JsonValue value) {
 }
 
 }  // namespace
+
+bool Steps::HavePods() const {
+  const auto is_pod = [](const Step& step) { return step.IsPod(); };
+  return std::any_of(before.begin(), before.end(), is_pod) ||
+         std::any_of(after.begin(), after.end(), is_pod);
+}
 
 Result<std::vector<Step>> ParseSteps(std::string_view text) {
   if (auto error = annotation::TooLong(text, annotation::kLongestSteps)) return Failure(*error);

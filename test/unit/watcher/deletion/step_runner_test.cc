@@ -1,10 +1,9 @@
 #include "watcher/deletion/step_runner.h"
 
-#include <gtest/gtest.h>
-#include <prometheus/registry.h>
-#include <spdlog/sinks/null_sink.h>
+#include <optional>
 
 #include "test/unit/support/fake_transport.h"
+#include "test/unit/support/tools_lab.h"
 
 namespace cluster_watcher {
 namespace {
@@ -58,16 +57,16 @@ class Server {
   TestClock& clock_;
 };
 
-class StepRunnerTest : public testing::Test {
+class StepRunnerTest : public ToolsLab {
  protected:
   Texts Run(const std::vector<Step>& steps, Duration allowed = seconds(30)) {
-    return runner_.Run(steps, "before-delete", allowed, done_, [this] { ++marked_; });
+    return runner_.Run(steps, "before-delete", {cluster_, root_uid_, false}, allowed, done_,
+                       [this] { ++marked_; });
   }
   static Step Named(const std::string& name, OnFailure on_failure = OnFailure::kContinue) {
     Step step;
     step.name = name;
-    step.server = "http://127.0.0.1:8080";
-    step.target = "/" + name;
+    step.what = StepRequest{HttpMethod::kPost, "http://127.0.0.1:8080", "/" + name};
     step.on_failure = on_failure;
     return step;
   }
@@ -77,16 +76,9 @@ class StepRunnerTest : public testing::Test {
     return targets;
   }
 
-  TestClock clock_;
+  const std::string root_uid_ = "root";
   Server server_{clock_};
-  prometheus::Registry registry_;
-  WatcherMetrics metrics_{registry_, "1", "2"};
-  spdlog::logger log_{"", std::make_shared<spdlog::sinks::null_sink_st>()};
-  Duration longest_turn_{0};
-  StepRunner runner_{
-      server_.Dialer(), StepsAt::kMaster, clock_, metrics_, log_, [this](Duration may_take) {
-        longest_turn_ = std::max(longest_turn_, may_take);
-      }};
+  StepRunner runner_{server_.Dialer(), StepsAt::kMaster, MakeTools()};
   std::set<std::string> done_;
   int marked_ = 0;
 };
@@ -98,7 +90,6 @@ TEST_F(StepRunnerTest, RunsOneAfterTheOtherAndMarksEach) {
   EXPECT_EQ(marked_, 2);
   EXPECT_EQ(server_.dialed.front(), "http://127.0.0.1:8080");
   EXPECT_EQ(server_.requests.front().bearer_token, "");
-  EXPECT_EQ(longest_turn_, seconds(10));
   done_ = {"before-delete/drain", "after-delete/tell"};
   EXPECT_EQ(Run({Named("drain"), Named("tell")}), Texts{});
   EXPECT_EQ(Targets(), (Texts{"/drain", "/tell", "/tell"})) << "what is done is not run again";

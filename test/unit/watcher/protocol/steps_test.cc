@@ -22,20 +22,41 @@ TEST(ParseSteps, TakesAllThatAStepMayHold) {
   ASSERT_EQ(steps->size(), 2u);
   const Step& drain = steps->at(0);
   EXPECT_EQ(drain.name, "drain");
-  EXPECT_EQ(drain.method, HttpMethod::kPut);
-  EXPECT_EQ(drain.server, "http://127.0.0.1:8080");
-  EXPECT_EQ(drain.target, "/drain?now=1");
+  const auto& request = std::get<StepRequest>(drain.what);
+  EXPECT_EQ(request.method, HttpMethod::kPut);
+  EXPECT_EQ(request.server, "http://127.0.0.1:8080");
+  EXPECT_EQ(request.target, "/drain?now=1");
   EXPECT_EQ(drain.timeout, std::chrono::seconds(90));
   EXPECT_EQ(drain.on_failure, OnFailure::kRetry);
   const Step& tell = steps->at(1);
-  EXPECT_EQ(tell.method, HttpMethod::kPost);
-  EXPECT_EQ(tell.server, "https://[::1]:8443");
-  EXPECT_EQ(tell.target, "/");
+  const auto& post = std::get<StepRequest>(tell.what);
+  EXPECT_EQ(post.method, HttpMethod::kPost);
+  EXPECT_EQ(post.server, "https://[::1]:8443");
+  EXPECT_EQ(post.target, "/");
   EXPECT_EQ(tell.timeout, std::chrono::seconds(10));
   EXPECT_EQ(tell.on_failure, OnFailure::kContinue);
   EXPECT_TRUE(ParseSteps("[]"));
-  EXPECT_EQ(ParseSteps(R"([{"name":"q","http":{"url":"http://spark:80?stop"}}])")->at(0).target,
-            "/?stop");
+  const auto query = ParseSteps(R"([{"name":"q","http":{"url":"http://spark:80?stop"}}])");
+  EXPECT_EQ(std::get<StepRequest>(query->at(0).what).target, "/?stop");
+}
+
+TEST(ParseSteps, TakesAllThatAPodMayHold) {
+  const auto steps = ParseSteps(R"([
+    {"name": "save", "image": "books:1", "command": ["save", "--all"],
+     "env": [{"name": "TO", "value": "a b"}], "timeout": "1m", "onFailure": "retry"},
+    {"name": "tell", "image": "books:1"}])");
+  ASSERT_TRUE(steps) << steps.error().message;
+  ASSERT_EQ(steps->size(), 2u);
+  const auto& save = std::get<StepPod>(steps->at(0).what);
+  EXPECT_EQ(save.image, "books:1");
+  EXPECT_EQ(save.command, (std::vector<std::string>{"save", "--all"}));
+  ASSERT_EQ(save.env.size(), 1u);
+  EXPECT_EQ(save.env.front(), (std::pair<std::string, std::string>{"TO", "a b"}));
+  EXPECT_EQ(steps->at(0).timeout, std::chrono::minutes(1));
+  EXPECT_EQ(steps->at(0).on_failure, OnFailure::kRetry);
+  const auto& tell = std::get<StepPod>(steps->at(1).what);
+  EXPECT_TRUE(tell.command.empty() && tell.env.empty());
+  EXPECT_EQ(steps->at(1).timeout, std::chrono::hours(24)) << "the deadline of all steps binds it";
 }
 
 TEST(ParseSteps, TakesWhatTheDocumentShows) {
@@ -68,7 +89,21 @@ TEST(ParseSteps, SaysWhichStepIsWrongAndWhat) {
            Case{"[1]", "it is not an object"},
            Case{R"([{"http":{"url":"http://h/"}}])", "name must be"},
            Case{R"([{"name":"a\nb","http":{"url":"http://h/"}}])", "name must be"},
-           Case{R"([{"name":"a"}])", "http, with a url, is missing"},
+           Case{R"([{"name":"a"}])", "either http, with a url, or an image"},
+           Case{R"([{"name":"a","image":"i","http":{"url":"http://h/"}}])", "either http"},
+           Case{R"([{"name":"a","http":1}])", "http must be an object"},
+           Case{R"([{"name":"a","image":""}])", "image must be"},
+           Case{R"([{"name":"a","image":"i j"}])", "image must be"},
+           Case{R"([{"name":"a","image":"i","args":[]}])", "\"args\" is unknown"},
+           Case{R"([{"name":"a","image":"i","command":"save"}])", "command must be"},
+           Case{R"([{"name":"a","image":"i","command":[1]}])", "command must be"},
+           Case{R"([{"name":"a","image":"i","env":{}}])", "env must be"},
+           Case{R"([{"name":"a","image":"i","env":[{"name":"A"}]}])", "env must be"},
+           Case{R"([{"name":"a","image":"i","env":[{"name":"A=B","value":""}]}])", "env must be"},
+           Case{R"([{"name":"a","image":"i","env":[{"name":"A","value":"","valueFrom":{}}]}])",
+                "env must be"},
+           Case{R"([{"name":"a","http":{"url":"http://h/"},"command":["a"]}])",
+                "\"command\" is unknown"},
            Case{R"([{"name":"a","exec":{},"http":{"url":"http://h/"}}])", "\"exec\" is unknown"},
            Case{R"([{"name":"a","http":{"url":"http://h/","body":"x"}}])", "\"body\" is unknown"},
            Case{R"([{"name":"a","http":{"url":"http://h/","method":"BREW"}}])", "http.method"},

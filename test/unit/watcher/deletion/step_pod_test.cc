@@ -1,0 +1,179 @@
+#include "watcher/deletion/step_pod.h"
+
+#include "test/unit/support/tools_lab.h"
+
+namespace cluster_watcher {
+namespace {
+
+using std::chrono::seconds;
+using Outcome = StepAttempt::Outcome;
+
+constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+constexpr const char* kRunning = R"({"phase":"Running"})";
+constexpr const char* kSucceeded = R"({"phase":"Succeeded"})";
+
+class StepPodTest : public ToolsLab {
+ protected:
+  StepPodTest() { MakeTools(); }
+
+  StepAttempt Run(bool adopts = false, Duration timeout = seconds(30)) {
+    return RunAsPod(*tools_, step_, "before-delete/save", {cluster_, root_uid_, adopts}, timeout,
+                    adopts);
+  }
+  JsonDocument Pod() {
+    const auto list = JsonDocument::Parse(
+        Read(std::string(kPods) + "?labelSelector=cluster-watcher%2Fstep").body);
+    return *JsonDocument::Parse(list->root()["items"].At(0).ToText());
+  }
+  std::string Name() {
+    return std::string(Pod().root()["metadata"]["name"].AsString().value_or(""));
+  }
+  std::string Uid() { return std::string(Pod().root()["metadata"]["uid"].AsString().value_or("")); }
+  std::string Path() { return std::string(kPods) + "/" + Name(); }
+  void SetStatus(const std::string& status) {
+    kubernetes_.Admin("PATCH", Path() + "/status", "{\"status\":" + status + "}",
+                      "application/merge-patch+json");
+  }
+  void SetStatusAt(Duration time, const std::string& status) {
+    clock_.At(time, [this, status] { SetStatus(status); });
+  }
+  std::size_t Created() const { return kubernetes_.Count("POST", "/pods"); }
+  // That of another attempt at the same step.
+  void MakeEarlier(const std::string& status) {
+    SetStatusAt(seconds(1), kRunning);
+    ASSERT_EQ(Run(false, seconds(2)).outcome, Outcome::kTimedOut);
+    SetStatus(status);
+  }
+
+  const std::string root_uid_ = "root";
+  Step step_{"save", StepPod{"books:1", {"save", "--all"}, {{"TO", "s3://books"}}}, seconds(60),
+             OnFailure::kContinue};
+};
+
+TEST_F(StepPodTest, RunsUntilItSucceeds) {
+  SetStatusAt(seconds(3), kRunning);
+  SetStatusAt(seconds(9), kSucceeded);
+  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_GE(clock_.elapsed, seconds(9));
+  EXPECT_LT(clock_.elapsed, seconds(11));
+  const JsonDocument pod = Pod();
+  const JsonValue spec = pod.root()["spec"];
+  EXPECT_EQ(pod.root()["metadata"]["labels"].ToText(),
+            R"({"oshinko-cluster":"spark","cluster-watcher/step":"before-delete"})");
+  EXPECT_EQ(spec["serviceAccountName"].AsString(), "cluster-watcher-steps");
+  EXPECT_EQ(spec["automountServiceAccountToken"].AsBool(), false);
+  EXPECT_EQ(spec["restartPolicy"].AsString(), "Never");
+  EXPECT_EQ(spec["activeDeadlineSeconds"].AsInteger(), 30);
+  const JsonValue container = spec["containers"].At(0);
+  EXPECT_EQ(container["image"].AsString(), "books:1");
+  EXPECT_EQ(container["command"].ToText(), R"(["save","--all"])");
+  EXPECT_EQ(container["env"].ToText(), R"([{"name":"TO","value":"s3://books"}])");
+  EXPECT_TRUE(cluster_.Owns(*ReadObjectMeta(pod.root()))) << "it goes with the members";
+}
+
+TEST_F(StepPodTest, OneThatFailsIsToldWithTheEndOfItsLog) {
+  SetStatusAt(seconds(3),
+              R"({"phase":"Failed","containerStatuses":[{"name":"step","state":)"
+              R"({"terminated":{"exitCode":3,"reason":"Error","message":"no room\n"}}}]})");
+  const StepAttempt attempt = Run();
+  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_EQ(attempt.why, "pod " + Name() + ": exit code 3, Error: no room");
+  EXPECT_FALSE(attempt.is_final);
+}
+
+TEST_F(StepPodTest, OfALongLogTheEndIsTold) {
+  SetStatusAt(seconds(3), R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":)"
+                          R"({"exitCode":1,"message":")" +
+                              std::string(2000, 'x') + R"(the end"}}}]})");
+  const StepAttempt attempt = Run();
+  EXPECT_TRUE(attempt.why.ends_with("xthe end")) << attempt.why;
+  EXPECT_LT(attempt.why.size(), 500u);
+}
+
+TEST_F(StepPodTest, OneThatIsEvictedHasFailedAndOneThatIsCutOffHasTimedOut) {
+  SetStatusAt(seconds(3), R"({"phase":"Failed","reason":"Evicted","message":"low on memory"})");
+  const StepAttempt evicted = Run();
+  EXPECT_EQ(evicted.outcome, Outcome::kFailed);
+  EXPECT_TRUE(evicted.why.ends_with(": Evicted: low on memory")) << evicted.why;
+  SetStatus(R"({"phase":"Failed","reason":"DeadlineExceeded","message":"too long"})");
+  EXPECT_EQ(Run(true).outcome, Outcome::kTimedOut);
+}
+
+TEST_F(StepPodTest, WhatItWaitsForIsToldWhereItDoesNotEnd) {
+  SetStatusAt(seconds(3), R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":)"
+                          R"({"reason":"ImagePullBackOff","message":"no such image"}}}]})");
+  const StepAttempt attempt = Run(false, seconds(10));
+  EXPECT_EQ(attempt.outcome, Outcome::kTimedOut);
+  EXPECT_EQ(attempt.why,
+            "pod " + Name() + ": not ended within 10s: ImagePullBackOff: no such image");
+  EXPECT_EQ(clock_.elapsed, seconds(10));
+  SetStatus(R"({"phase":"Pending","containerStatuses":null,"conditions":[{"type":"PodScheduled",)"
+            R"("status":"False","reason":"Unschedulable","message":"no node"}]})");
+  EXPECT_TRUE(Run(true, seconds(1)).why.ends_with(": Unschedulable: no node"));
+}
+
+TEST_F(StepPodTest, IsNotStartedTwiceByWhoResumes) {
+  MakeEarlier(kRunning);
+  SetStatusAt(clock_.elapsed + seconds(5), kSucceeded);
+  EXPECT_EQ(Run(true).outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run(true).outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Created(), 1u);
+}
+
+TEST_F(StepPodTest, OfAnEarlierAttemptIsReplaced) {
+  MakeEarlier(kSucceeded);
+  const std::string earlier = Uid();
+  SetStatusAt(clock_.elapsed + seconds(5), kSucceeded);
+  EXPECT_EQ(Run(false).outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Created(), 2u);
+  EXPECT_NE(Uid(), earlier);
+}
+
+TEST_F(StepPodTest, OneThatIsDeletedMeanwhileHasFailed) {
+  clock_.At(seconds(3), [this] { Delete(Path()); });
+  const StepAttempt attempt = Run();
+  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_TRUE(attempt.why.ends_with(": was deleted")) << attempt.why;
+  EXPECT_EQ(Created(), 1u);
+}
+
+TEST_F(StepPodTest, WithoutTheRightItFailsAtOnce) {
+  Refuse("POST", "/pods", 403);
+  const StepAttempt attempt = Run();
+  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_NE(attempt.why.find("create pods"), std::string::npos) << attempt.why;
+  EXPECT_EQ(clock_.elapsed, Duration(0));
+}
+
+// The answer to a create may be lost.
+TEST_F(StepPodTest, WhatWasCreatedIsNotCreatedAgainThoughTheAnswerWasLost) {
+  small_kubernetes::Fault lost;
+  lost.method = "POST";
+  lost.contains = "/pods";
+  lost.action = small_kubernetes::Fault::Action::kPass;
+  lost.delay_after = seconds(10);
+  kubernetes_.GetFaults().Add(lost);
+  SetStatusAt(seconds(9), kSucceeded);
+  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Created(), 1u);
+}
+
+TEST_F(StepPodTest, WhatFailsForTheMomentIsAskedAgain) {
+  Refuse("GET", "/pods/cluster-watcher-step", 500, 0, 2);
+  Refuse("POST", "/pods", 503, 0, 1);
+  SetStatusAt(seconds(9), kSucceeded);
+  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+}
+
+TEST_F(StepPodTest, AnothersOfThatNameIsLeftAlone) {
+  SetStatusAt(seconds(1), kRunning);
+  Run(false, seconds(2));
+  Patch(Path(), R"({"metadata":{"labels":{"oshinko-cluster":"another"}}})");
+  const StepAttempt attempt = Run();
+  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_TRUE(attempt.is_final);
+  EXPECT_TRUE(Exists(Path()));
+}
+
+}  // namespace
+}  // namespace cluster_watcher
