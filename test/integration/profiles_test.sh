@@ -185,7 +185,7 @@ JOB
 # The pages of the documents show parts of these.
 examples() {
   local example
-  for example in ray dask flink spark-connect; do
+  for example in ray dask dask-saved flink spark-connect; do
     check "the example $example is accepted" quietly kubectl -n lab create --dry-run=server --validate=strict \
       -f "$source_dir/manifests/examples/$example/cluster.yaml"
   done

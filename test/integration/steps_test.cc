@@ -249,6 +249,81 @@ TEST_F(Steps, AreNotRunInADryRun) {
   EXPECT_TRUE(Asked().empty());
 }
 
+class StepsThatArePods : public FailureCase {
+ protected:
+  void SetUp() override {
+    FailureCase::SetUp();
+    api().Create("serviceaccounts", ns_,
+                 R"({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": )"
+                 R"({"name": "cluster-watcher-steps"}})");
+    const std::string save = R"([{"name": "save", "image": "books:1"}])";
+    MakeCluster({.pod_annotations = {{"cluster-watcher/before-delete", save},
+                                     {"cluster-watcher/after-delete", save}}});
+    MakeDriver();
+  }
+  // The pod of the steps before or after; empty: there is none.
+  std::string PodOf(const std::string& list) {
+    const auto pods = api().Names("pods", ns_, "cluster-watcher/step=" + list);
+    return pods.empty() ? "" : pods.front();
+  }
+  void Ends(const std::string& list, const std::string& phase) {
+    api().SetStatus("pods", ns_, PodOf(list), R"({"phase": ")" + phase + "\"}");
+  }
+  // Watches until the driver is gone and the step before runs.
+  Watcher& WatchUntilItRuns() {
+    Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=10m"});
+    EXPECT_TRUE(Shows(watcher, "keep: active"));
+    EXPECT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
+    api().Delete("deployments", ns_, "bob");
+    EXPECT_TRUE(Eventually([&] { return !PodOf("before-delete").empty(); }));
+    return watcher;
+  }
+};
+
+TEST_F(StepsThatArePods, RunBeforeTheMembersGoAndAfterThem) {
+  Watcher& watcher = WatchUntilItRuns();
+  EXPECT_TRUE(IsWhole());
+  Ends("before-delete", "Succeeded");
+  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
+  EXPECT_EQ(PodOf("before-delete"), "") << "it went with the members";
+  Ends("after-delete", "Failed");
+  EXPECT_TRUE(Finishes(watcher));
+  EXPECT_EQ(watcher.Metric("cluster_watcher_steps_total{result=\"succeeded\"}"), 1);
+  EXPECT_EQ(watcher.Metric("cluster_watcher_steps_total{result=\"failed\"}"), 1);
+}
+
+TEST_F(StepsThatArePods, OneThatRunsIsWaitedForByWhoResumes) {
+  Watcher& killed = WatchUntilItRuns();
+  const std::string uid = api().Uid("pods", ns_, PodOf("before-delete"));
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=10m"});
+  EXPECT_TRUE(Reaches(watcher, "deleting"));
+  EXPECT_EQ(api().Uid("pods", ns_, PodOf("before-delete")), uid);
+  Ends("before-delete", "Succeeded");
+  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
+  Ends("after-delete", "Succeeded");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
+// The next deletion must not take the old pod for its own.
+TEST_F(StepsThatArePods, ADriverThatComesBackFindsItsClusterWholeAndTheyRunAgainForTheNext) {
+  Watcher& watcher = WatchUntilItRuns();
+  const std::string earlier = api().Uid("pods", ns_, PodOf("before-delete"));
+  MakeDriver();
+  Ends("before-delete", "Succeeded");
+  EXPECT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_TRUE(IsWhole());
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Eventually([&] {
+    const std::string pod = PodOf("before-delete");
+    return !pod.empty() && api().Uid("pods", ns_, pod) != earlier;
+  }));
+  Ends("before-delete", "Succeeded");
+  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
+  Ends("after-delete", "Succeeded");
+  EXPECT_TRUE(Finishes(watcher));
+}
+
 class Waves : public FailureCase {
  protected:
   std::string MakeOrdered(const std::string& name, const std::string& order, bool held = false) {

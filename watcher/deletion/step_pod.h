@@ -33,7 +33,7 @@ inline constexpr const char* kStepLabel = "cluster-watcher/step";  // "before-de
 // Runs `step`, called `id` in marks ("before-delete/save"), for at most `timeout`. With `adopts` a
 // pod of its name is waited for instead of started; else that is one of an earlier attempt, and is
 // deleted first. A pod that fails is told with the end of what it logged.
-StepAttempt RunAsPod(const Tools& tools, const Step& step, const std::string& id,
-                     const StepsOf& of, Duration timeout, bool adopts);
+StepAttempt RunAsPod(const Tools& tools, const Step& step, const std::string& id, const StepsOf& of,
+                     Duration timeout, bool adopts);
 
 }  // namespace cluster_watcher
