@@ -13,7 +13,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr int kPageSize = 500;
-constexpr const char* kGrace = "terminationGracePeriodSeconds";
 constexpr std::string_view kMetadataForm = "as=PartialObjectMetadata";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kBytesOfEntry = 64;  // of an index, about
@@ -132,9 +131,32 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
   return true;
 }
 
+// Returns what of a pod's spec or status tells whether it and its containers run, and how long they
+// may (pod_state.h, owner_kinds.h).
+std::string WhetherItRuns(JsonValue half) {
+  JsonWriter kept;
+  const auto keep = [&kept](JsonValue object, const std::vector<std::string_view>& keys) {
+    kept.StartObject();
+    for (const std::string_view key : keys) {
+      if (object[key].Exists()) kept.Key(key).Value(object[key]);
+    }
+  };
+  keep(half, {"terminationGracePeriodSeconds", "restartPolicy", "phase"});
+  for (const std::string_view list : {"containers", "containerStatuses"}) {
+    if (!half[list].Exists()) continue;
+    kept.Key(list).StartArray();
+    for (const JsonValue one : half[list].Elements()) {
+      keep(one, {"name", "restartPolicy", "restartPolicyRules", "state"});
+      kept.EndObject();
+    }
+    kept.EndArray();
+  }
+  return kept.EndObject().Text();
+}
+
 class CachedLists::Collection {
  public:
-  // Keeps only metadata and status.phase of objects without the label `needed_whole`; empty: all
+  // Keeps only metadata and WhetherItRuns of objects without the label `needed_whole`; empty: all
   // are kept whole.
   explicit Collection(std::string needed_whole) : needed_whole_(std::move(needed_whole)) {}
 
@@ -213,13 +235,8 @@ void CachedLists::Collection::TakeItem(JsonValue item) {
     if (key == "metadata" || key == "kind" || key == "apiVersion") return;
     if (is_whole) {
       taken.rest += "," + Quote(key) + ":" + value.ToText();
-    } else if (key == "spec") {
-      JsonWriter spec;
-      spec.StartObject();
-      if (value[kGrace].Exists()) spec.Key(kGrace).Value(value[kGrace]);
-      taken.rest += R"(,"spec":)" + spec.EndObject().Text();
-    } else if (key == "status") {
-      taken.rest += R"(,"status":{"phase":)" + Quote(value["phase"].AsString().value_or("")) + "}";
+    } else if (key == "spec" || key == "status") {
+      taken.rest += "," + Quote(key) + ":" + WhetherItRuns(value);
     }
   });
   taken.has_ended = HasEnded(item);

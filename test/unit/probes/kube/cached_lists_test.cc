@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "probes/cluster_probe.h"
+#include "probes/kube/pod_state.h"
 #include "probes/owner_kinds.h"
 #include "test/unit/support/lab.h"
 
@@ -170,15 +171,20 @@ TEST_F(CachedListsTest, OfAllNamespacesEachHasItsOwn) {
 TEST_F(CachedListsTest, OfPodsOfNoClusterOnlyWhatTellsThatTheyRunIsKept) {
   kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
                     Meta("foreign", R"(,"labels":{"app":"x"},"annotations":{"a":"long"})") +
-                    R"(,"spec":{"terminationGracePeriodSeconds":7,"containers":[{"name":"m",)"
-                    R"("image":"x"}]},"status":{"phase":"Succeeded","podIP":"1"}})");
+                    R"(,"spec":{"terminationGracePeriodSeconds":7,"restartPolicy":"Never",)"
+                    R"("containers":[{"name":"m","image":"x"}]},"status":{"phase":"Running",)"
+                    R"("podIP":"1","containerStatuses":[{"name":"m","image":"x","state":)"
+                    R"({"terminated":{"exitCode":0}}}]}})");
   const auto read = cached_.Do(ApiRequest::Get(TypeOf("pods"), "lab", "foreign"), {});
   ASSERT_TRUE(read);
   const JsonValue pod = read->document.root();
   EXPECT_EQ(pod["metadata"]["labels"]["app"].AsString(), "x");
   EXPECT_FALSE(pod["metadata"]["annotations"].Exists());
-  EXPECT_EQ(pod["spec"].ToText(), R"({"terminationGracePeriodSeconds":7})");
-  EXPECT_EQ(pod["status"].ToText(), R"({"phase":"Succeeded"})");
+  EXPECT_EQ(pod["spec"].ToText(), R"({"terminationGracePeriodSeconds":7,"restartPolicy":"Never",)"
+                                  R"("containers":[{"name":"m"}]})");
+  EXPECT_EQ(pod["status"].ToText(), R"({"phase":"Running","containerStatuses":[{"name":"m",)"
+                                    R"("state":{"terminated":{"exitCode":0}}}]})");
+  EXPECT_EQ(HasContainerEnded(pod, "m"), true) << "an owner may be judged by it";
   EXPECT_EQ(ReadOwnerFields(TypeOf("pods"), pod)->termination_grace, std::chrono::seconds(7));
 }
 
