@@ -30,7 +30,7 @@ run_operator() {
     -cp "$flink/lib/*" org.apache.flink.kubernetes.operator.FlinkOperator
 }
 # That of the JobManagers, which make TaskManagers.
-watched_as=cluster-watcher-framework
+watched_as="cluster-watcher-framework"
 kubectl -n lab create serviceaccount "$watched_as" >/dev/null
 kubectl -n lab create rolebinding "$watched_as" --clusterrole=cluster-watcher-framework \
   --serviceaccount="lab:$watched_as" >/dev/null
