@@ -1,5 +1,5 @@
 // The table of owner kinds: what owner_kinds.cc reads of each, and where. To judge one more kind,
-// add a row.
+// add a row, and the rules to read it to the Roles (CONTRIBUTING.md, "How to add").
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs Dask's own operator on a real control plane. A pod makes a DaskCluster with Python, as a
-# notebook does, without a line for the watcher: it is injected, watched over, kept while the pod is
-# there, and deleted behind it; also where the operator is down by then.
+# notebook does, without a line for the watcher, the account of the scheduler included, which the
+# namespace names: it is injected, watched over, kept while the pod is there, and deleted behind it;
+# also where the operator is down by then. Another names its account itself.
 #
 #   test/frameworks/dask_test.sh BUILD_DIR
 set -euo pipefail
@@ -19,23 +20,42 @@ run_operator() {
   exec "$dask/bin/python" -m kopf run --namespace=lab --standalone -m dask_kubernetes.operator.controller
 }
 
-# made_by NAME: a pod, and what Python in it makes: the DaskCluster NAME-dask.
+# made_by NAME [ACCOUNT]: a pod, and what Python in it makes: the DaskCluster NAME-dask.
 made_by() {
-  notebook "$1"
-  "$dask/bin/python" - "$1-dask" <<'PYTHON' | as "$1" create -f - >/dev/null
+  "$dask/bin/python" - "$1-dask" "${@:2}" <<'PYTHON' | as "$1" create -f - >/dev/null
 import json, sys
 from dask_kubernetes.operator import make_cluster_spec
 spec = make_cluster_spec(name=sys.argv[1], n_workers=2)
-spec["spec"]["scheduler"]["spec"]["serviceAccountName"] = "cluster-watcher"
+for account in sys.argv[2:]:
+    spec["spec"]["scheduler"]["spec"]["serviceAccountName"] = account
 print(json.dumps(spec))
 PYTHON
   check "the pod that made it is its owner" is "$(owner_of "daskcluster/$1-dask")" "pod/$1"
   made "$1-dask" 2
 }
 
+# The policies are in force, and the label is known a moment after it was written.
+has_an_account() {
+  "$dask/bin/python" -c 'import json; from dask_kubernetes.operator import make_cluster_spec
+print(json.dumps(make_cluster_spec(name="probe")))' | as one create --dry-run=server -o json -f - |
+    jq -e '.spec.scheduler.spec.serviceAccountName == "cluster-watcher"' >/dev/null
+}
+# account_of CLUSTER: that of its scheduler's pod, and what of it its containers see.
+account_of() {
+  master_of "$1"
+  read_of "pod/$pod" '"\(.spec.serviceAccountName): " + ([(.spec.initContainers + .spec.containers)[] |
+    select(.volumeMounts // [] | any(.mountPath == "/var/run/secrets/kubernetes.io/serviceaccount")).name] | join(" "))'
+}
+
+kubectl label namespace lab cluster-watcher/master-account=cluster-watcher >/dev/null
 start_operator
+notebook one
+within has_an_account
 made_by one
-made_by two
+check "the scheduler runs under the account that the namespace names, whose token the watcher alone sees" \
+  is "$(account_of one-dask)" "cluster-watcher: cluster-watcher"
+notebook two
+made_by two cluster-watcher
 delete_pod one
 check "behind its pod the cluster is deleted" within absent lab daskcluster/one-dask
 check "with its pods" within no_pods one-dask

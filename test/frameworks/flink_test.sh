@@ -30,18 +30,18 @@ run_operator() {
     -cp "$flink/lib/*" org.apache.flink.kubernetes.operator.FlinkOperator
 }
 # That of the JobManagers, which make TaskManagers.
-watched_as=flink
-kubectl -n lab create serviceaccount flink >/dev/null
-kubectl -n lab create rolebinding flink --clusterrole=cluster-watcher-framework --serviceaccount=lab:flink >/dev/null
+watched_as="cluster-watcher-framework"
+kubectl -n lab create serviceaccount "$watched_as" >/dev/null
+kubectl -n lab create rolebinding "$watched_as" --clusterrole=cluster-watcher-framework \
+  --serviceaccount="lab:$watched_as" >/dev/null
 kubectl -n lab create role taskmanagers --verb='*' --resource=pods,configmaps >/dev/null
-kubectl -n lab create rolebinding taskmanagers --role=taskmanagers --serviceaccount=lab:flink \
+kubectl -n lab create rolebinding taskmanagers --role=taskmanagers --serviceaccount="lab:$watched_as" \
   --serviceaccount=lab:cluster-watcher >/dev/null
 
-# session_with NAME [JQ]: prints the example's FlinkDeployment, without an owner, of a version that this
-# operator knows.
+# session_with NAME [JQ]: prints the example's FlinkDeployment, without an owner.
 session_with() {
   kubectl create --dry-run=client -o json -f "$source_dir/manifests/examples/flink/cluster.yaml" |
-    jq --arg name "$1" '.metadata = {name: $name} | .spec.flinkVersion = "v1_17" |'" ${2-.}"
+    jq --arg name "$1" '.metadata = {name: $name} |'" ${2-.}"
 }
 highly_available='.spec.flinkConfiguration = {"high-availability.type": "kubernetes",
   "high-availability.storageDir": "file:///tmp/flink"}'
@@ -100,6 +100,9 @@ what_the_operator_makes() {
     '[null,["flinkdeployments.flink.apache.org/finalizer"]]'
   master_of one-flink
   check "its annotations aren't copied" is "$(owner_of "pod/$pod")" null
+  check "the JobManager has the account that the session names" is "$(read_of "pod/$pod" .spec.serviceAccountName)" "$watched_as"
+  check "and is told another one for TaskManagers" shows "kubernetes.taskmanager.service-account: default" \
+    kubectl -n lab get configmap flink-config-one-flink -o yaml
 }
 
 made_again() {

@@ -54,6 +54,8 @@ begin() {
   connect_with one-spark | as one create -f - >/dev/null
   check "the pod that makes a SparkConnect is its owner" is "$(owner_of sparkconnect/one-spark)" pod/one
   made one-spark 0
+  check "the server is told another account for executors" is \
+    "$(argument_of spark.kubernetes.authenticate.executor.serviceAccountName)" default
   check "it controls server, Service and ConfigMap" is "$(controllers one-spark pods,services,configmaps)" \
     "ConfigMap of SparkConnect/one-spark, Pod of SparkConnect/one-spark, Service of SparkConnect/one-spark"
   check "it carries no label of the cluster, and no finalizer" is \

@@ -76,7 +76,7 @@ the_chart() {
   check "and those of the webhook" renders "$(with webhook-cert-manager monitoring scrape-annotations)" \
     "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
-    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,ray.io/cluster},guard.mutatedByOthers={example.com/seen}'
+    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,example.com/cluster},guard.mutatedByOthers={example.com/seen}'
   check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
     'cluster-watcher-guard: true' 'cluster-watcher-injection: true' 'cluster-watcher: true') <(with_a_row)
   check "and owners from creators" renders "$(with policy owner-from-creator)" --kube-version=1.36.0 \
@@ -173,6 +173,7 @@ del(.root)
 .pods = {random: "perhaps"}
 .uses.resource = "jobs"
 .uses.until = "x"
+.uses.blocks = true
 .uses.ended = "x"
 del(.uses.cluster)
 del(.uses.state)

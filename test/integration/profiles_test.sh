@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Applies the manifests to a real control plane that serves the frameworks' kinds, and checks in each
-# framework's words: whose pods are injected, who is written as the owner of what a pod makes, and
-# what the guard lets the account of a master do.
+# framework's words: whose pods are injected, who is written as the owner of what a pod makes, which
+# account its master gets, and what the guard lets that account do.
 #
 #   test/integration/profiles_test.sh BUILD_DIR
 set -euo pipefail
@@ -40,11 +40,17 @@ made_by() {
   read -r group version kind <<<"${kinds[$2]}"
   kubectl --kubeconfig="$1" -n "${ns-lab}" create --dry-run=server --field-manager="${manager-kubectl}" -o json -f <(jq -nc \
     --arg version "$group/$version" --arg kind "$kind" \
-    "{apiVersion: \$version, kind: \$kind, metadata: {name: \"new\"}, spec: {}} | ${3-.}") |
-    jq -r '.metadata.annotations["cluster-watcher/owner"] // "none"'
+    "{apiVersion: \$version, kind: \$kind, metadata: {name: \"new\"}, spec: {}} | ${3-.}")
 }
 # is_owned_by OWNER KUBECONFIG PLURAL [JQ]
-is_owned_by() { [[ $(made_by "${@:2}") == "$1" ]]; }
+is_owned_by() {
+  [[ $(made_by "${@:2}" | jq -r '.metadata.annotations["cluster-watcher/owner"] // "none"') == "$1" ]]
+}
+# gets ACCOUNT KUBECONFIG PLURAL [JQ]: whether its master gets this account, and no token beside it.
+gets() {
+  [[ $(made_by "${@:2}" | jq -c '.spec | (.scheduler // .headGroupSpec.template).spec |
+    [.serviceAccountName, .automountServiceAccountToken]') == "$1" ]]
+}
 # What makes a cluster is its root where it names an owner.
 declare -A kinds=([rayjobs]="ray.io v1 RayJob" [daskjobs]="kubernetes.dask.org v1 DaskJob"
   [rayclusters]="ray.io v1 RayCluster" [daskclusters]="kubernetes.dask.org v1 DaskCluster"
@@ -131,6 +137,36 @@ creators() {
   check "where the namespace isn't labelled nobody is written" is_owned_by none "$tmp/nb-plain.kubeconfig" rayclusters
 }
 
+accounts() {
+  local ns=lab nb=$tmp/nb-lab.kubeconfig given='["master",false]' none='[null,null]' plural
+  local dask='.spec = {worker: {spec: {containers: []}}, scheduler: {spec: {containers: []}, service: {}}}'
+  local ray='.spec = {headGroupSpec: {rayStartParams: {}, template: {spec: {containers: []}}}}'
+  local owned='.metadata.annotations = {"cluster-watcher/owner": "deployment/bob"}'
+  check "a scheduler gets no account" gets "$none" "$nb" daskclusters "$dask"
+  kubectl label namespace lab cluster-watcher/master-account=master >/dev/null
+  check "but where the namespace names one" within gets "$given" "$nb" daskclusters "$dask"
+  check "a Ray head too" gets "$given" "$nb" rayclusters "$ray"
+  check "also of what a person makes with an owner" gets "$given" "$tmp/person.kubeconfig" rayclusters "$ray | $owned"
+  check "or an owner in its template" gets "$given" "$tmp/person.kubeconfig" daskclusters \
+    "$dask"' | .spec.scheduler.metadata.annotations = {"cluster-watcher/owner": "deployment/bob"}'
+  check "or in the label" gets "$given" "$tmp/person.kubeconfig" daskclusters "$dask"' | .metadata.labels = {"ephemeral": "bob"}'
+  check "a shared cluster's master gets none" gets "$none" "$tmp/person.kubeconfig" rayclusters "$ray"
+  check "an account that is named stays" gets '["other",null]' "$nb" daskclusters \
+    "$dask"' | .spec.scheduler.spec.serviceAccountName = "other"'
+  check "by its older name too" gets '[null,null]' "$nb" rayclusters \
+    "$ray"' | .spec.headGroupSpec.template.spec.serviceAccount = "other"'
+  check "whoever asks for a token keeps the account that it is of" gets '[null,true]' "$nb" daskclusters \
+    "$dask"' | .spec.scheduler.spec.automountServiceAccountToken = true'
+  check "a head with the autoscaler has KubeRay's" gets "$none" "$nb" rayclusters "$ray | .spec.enableInTreeAutoscaling = true"
+  check "what is owned is its owner's affair" gets "$none" "$nb" rayclusters \
+    "$ray | $owned"' | .metadata.ownerReferences =
+      [{apiVersion: "ray.io/v1", kind: "RayJob", name: "j", uid: "00000000-0000-0000-0000-000000000000"}]'
+  check "what has no master's spec is as it was" is_owned_by pod/nb "$nb" rayclusters
+  ns=plain
+  check "in other namespaces nothing is set" gets "$none" "$tmp/nb-plain.kubeconfig" rayclusters "$ray | $owned"
+  kubectl label namespace lab cluster-watcher/master-account- >/dev/null
+}
+
 guard() {
   kubectl -n lab create serviceaccount cluster-watcher >/dev/null
   kubectl -n lab create rolebinding cluster-watcher --clusterrole=cluster-watcher \
@@ -194,6 +230,7 @@ examples() {
 injection
 examples
 creators
+accounts
 guard
 finished=true
 echo "$passed passed, $failed failed"
