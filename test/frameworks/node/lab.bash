@@ -52,6 +52,10 @@ namespace() {
   kube create configmap scripts --from-file="$frameworks/node/$2" >/dev/null
   within injected "$3"
 }
+# add_script FILE: drivers see it too.
+add_script() {
+  kube patch configmap scripts -p "$(jq -Rsc --arg name "${1##*/}" '{data: {($name): .}}' "$1")" >/dev/null
+}
 kube() { kubectl -n "$namespace" "$@"; }
 # injected LABELS: whether a pod with these would get the sidecar, with our times.
 injected() {
@@ -113,9 +117,10 @@ watched() {
     | $sidecar.name == "cluster-watcher" and $sidecar.ready and ($sidecar.state | has("running"))
     and all(.containerStatuses[]; .ready)' >/dev/null
 }
-# says POD REASON: what the watcher there would say.
+# says POD REASON: what the watcher there shows.
 says() {
-  [[ $(kube exec "$1" -c cluster-watcher -- /cluster-watcher check -o json 2>/dev/null | jq -r .reason) == "$2" ]]
+  curl -sf --max-time 5 "http://$(kube get pod "$1" -o jsonpath='{.status.podIP}'):9090/metrics" |
+    grep -E "^cluster_watcher_verdict\{.*reason=\"$2\".*\} 1" >/dev/null
 }
 uids() { kube get pods -l "$1" -o json | jq -r '[.items[].metadata.uid] | sort | join(" ")'; }
 # printed POD LINE: whether its program has printed that line.
