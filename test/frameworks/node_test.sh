@@ -3,14 +3,14 @@
 # drivers whose results are checked. A driver is killed in the middle of its job, and its cluster must go;
 # what another one uses must stay, and go on computing.
 #
-#   test/frameworks/node_test.sh BUILD_DIR [PART...]     the parts are dask and spark; by default both
+#   test/frameworks/node_test.sh BUILD_DIR [PART...]     the parts are dask, spark and ray; by default all
 #
 # Needs root, and a machine that can run a node; if it can't, the test says why and is skipped. Only one
 # node runs at a time on a machine: a second waits. The pods see the machine's /usr, and the Python
 # environment of their framework (python_build): no image is built but our own.
 set -euo pipefail
 parts=("${@:2}")
-(($# > 1)) || parts=(dask spark)
+(($# > 1)) || parts=(dask spark ray)
 set -- "${@:1:1}"
 # shellcheck source=../integration/common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/../integration/common.bash"

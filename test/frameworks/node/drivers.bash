@@ -28,6 +28,12 @@ same_cluster() {
 # is_used_by POD: it computes the first result and a round.
 is_used_by() { within printed "$1" "sum 332833500" && within printed "$1" "round 1 140"; }
 
+# listed: what `list` says of the cluster.
+listed() {
+  "$watcher" list pi -n "$namespace" --kubeconfig="$KUBECONFIG" -o json |
+    jq -r '.items[0] | "\(.status), of \(.owner), \(.ephemeral)"'
+}
+
 # drivers_come_and_go SHOWN SCRIPT MASTER: of the cluster pi, which /scripts/cluster.json describes; MASTER are
 # the further labels of its master.
 drivers_come_and_go() {
@@ -39,6 +45,7 @@ drivers_come_and_go() {
   check "the cluster has a master" within master_of "$selector"
   check "with our sidecar" within watched "$pod"
   check "the watcher keeps it" within says "$pod" active
+  check "it is listed as the driver's own" is "$(listed)" "Running, of deployment.apps/bob, bob"
   ((failed == 0)) || return 0
   members=$(uids "$label=pi")
 
