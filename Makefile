@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test e2e soak simulate explore mutate fuzz demo bench image format lint install clean
+.PHONY: help setup build check test e2e frameworks soak simulate explore mutate fuzz demo bench image format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,6 +26,11 @@ test: ## all tests, against the small and against a real Kubernetes
 e2e: ## the image in pods, on a real node of its own; needs root
 	@scripts/setup image node go
 	@test/e2e/run
+
+frameworks: ## real frameworks that compute in pods, and whose drivers are killed, on such a node; needs root
+	@scripts/setup image node go java
+	@scripts/build dev cluster-watcher
+	@test/frameworks/node_test.sh $(BUILD)
 
 image: ## the container image for amd64 and arm64: build-release/image and image.tar
 	@scripts/setup image

@@ -14,7 +14,7 @@ root=kubernetes.dask.org/v1/DaskCluster least='{worker: {spec: {containers: []}}
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
 
-dask=$("$source_dir/test/frameworks/dask_build")
+dask=$("$source_dir/test/frameworks/python_build" dask)
 lab "$dask"/lib/python3*/site-packages/dask_kubernetes/operator/deployment/helm/dask-kubernetes-operator/crds/*.yaml
 run_operator() {
   exec "$dask/bin/python" -m kopf run --namespace=lab --standalone -m dask_kubernetes.operator.controller
