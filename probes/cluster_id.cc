@@ -23,6 +23,15 @@ constexpr std::size_t kLongestListed = 1'024;  // bytes
 
 }  // namespace
 
+std::optional<std::string> ClusterId::AnothersLabel(const ObjectMeta& meta) const {
+  if (profile->IsOshinkos(meta)) {
+    return std::string(kDefaultClusterLabel) + "=" + *meta.Label(kDefaultClusterLabel);
+  }
+  const auto given = meta.Label(label());
+  if (!given || *given == name || !profile->members.Holds(meta)) return std::nullopt;
+  return label() + "=" + *given;
+}
+
 const OwnerReference* ClusterId::Above(const ObjectMeta& meta) const {
   if (const OwnerReference* controller = meta.Controller()) return controller;
   const auto& owners = meta.owner_references();
@@ -40,8 +49,9 @@ void ClusterId::DropWhatSaysNothing(ObjectMeta& meta) const {
   ObjectMeta::Common& common = meta.common.Edit();
   std::erase_if(common.labels, [this](const auto& of_object) {
     const std::string& key = of_object.first;
-    return key != label() && key != kTypeLabel && key != kEphemeralLabel &&
-           !profile->master.labels.contains(key) && !profile->members.labels.contains(key);
+    return key != label() && key != kDefaultClusterLabel && key != kTypeLabel &&
+           key != kEphemeralLabel && !profile->master.labels.contains(key) &&
+           !profile->members.labels.contains(key);
   });
   std::erase_if(common.annotations, [](const auto& of_object) {
     return std::find(std::begin(kListedAnnotations), std::end(kListedAnnotations),

@@ -1,6 +1,7 @@
 // Names a cluster, and tells what is of it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "probes/profile.h"
@@ -14,13 +15,11 @@ struct ClusterId {
 
   const std::string& label() const { return profile->cluster_label; }
   bool Owns(const ObjectMeta& meta) const {
-    return meta.Label(label()) == name && profile->members.Holds(meta);
+    return meta.Label(label()) == name && profile->members.Holds(meta) &&
+           !profile->IsOshinkos(meta);
   }
-  // Whether its labels say that it is another cluster's.
-  bool IsAnothers(const ObjectMeta& meta) const {
-    const auto label = meta.Label(this->label());
-    return label && *label != name && profile->members.Holds(meta);
-  }
+  // The label that says that it is another cluster's: "oshinko-cluster=alice"; nullopt: none does.
+  std::optional<std::string> AnothersLabel(const ObjectMeta& meta) const;
   // Selects its objects in lists: "oshinko-cluster=bob".
   std::string Selector() const { return profile->Selector(name); }
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "probes/cluster_labels.h"
 #include "probes/kube/resource_type.h"
 
 namespace cluster_watcher {
@@ -84,6 +85,10 @@ bool ProfileUses::HasEnded(JsonValue object) const {
   }
   const auto now = state.Find(object);
   return now && *now && std::find(ended.begin(), ended.end(), **now) != ended.end();
+}
+
+bool Profile::IsOshinkos(const ObjectMeta& object) const {
+  return !IsDefault() && !object.Label(kDefaultClusterLabel).value_or("").empty();
 }
 
 std::string Profile::Selector(const std::string& cluster) const {

@@ -71,6 +71,8 @@ struct Profile {
 
   // Whether these are Oshinko's words, with whatever label of the cluster.
   bool IsDefault() const { return name == "oshinko"; }
+  // Whether it is labelled as Oshinko's, and so is of no cluster in these words, which are others.
+  bool IsOshinkos(const ObjectMeta& object) const;
   // A label selector of the objects of the cluster `cluster`; empty: of any cluster's.
   std::string Selector(const std::string& cluster = "") const;
   bool HasRoot() const { return !root.kind.empty(); }
@@ -104,10 +106,8 @@ class ProfileTable {
   // Whether the metadata of a pod, or of a pod template, is labelled as a master's, by any row; as
   // one of a framework only with the label of a cluster.
   bool IsMaster(JsonValue metadata) const;
-  // Whether it is labelled as of a cluster in Oshinko's words, which then count alone.
-  bool IsOfDefault(const ObjectMeta& object) const;
-  // Returns the profile whose masters are labelled so, else whose members are: the default one
-  // wins, and is returned where none fits. An error names the two that it could be.
+  // Returns the profile whose masters are labelled so, else whose members are; the default one
+  // where none fits. An error names the two that it could be.
   Result<SharedProfile> OfMaster(const ObjectMeta& pod) const;
 
  private:

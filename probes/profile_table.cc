@@ -251,19 +251,12 @@ bool ProfileTable::IsMaster(JsonValue metadata) const {
   });
 }
 
-bool ProfileTable::IsOfDefault(const ObjectMeta& object) const {
-  const auto name = object.Label(rows_.front()->cluster_label);
-  return name && !name->empty();
-}
-
 Result<SharedProfile> ProfileTable::OfMaster(const ObjectMeta& pod) const {
-  // Whatever a framework adds to it.
-  if (IsOfDefault(pod)) return rows_.front();
   for (const bool by_role : {true, false}) {
     SharedProfile found;
     for (const SharedProfile& one : rows_) {
       const LabelRule& rule = by_role ? one->master : one->members;
-      if (!rule.Holds(pod) || !pod.Label(one->cluster_label)) continue;
+      if (!rule.Holds(pod) || !pod.Label(one->cluster_label) || one->IsOshinkos(pod)) continue;
       if (found) {
         return Failure("the labels of the pod " + pod.name + " fit the profiles " + found->name +
                        " and " + one->name + ": give one of them by --profile");

@@ -168,10 +168,10 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
   }
   void DriverGoes() { api().Delete("deployments", ns_, "bob"); }
   // The exit code of a command, whose output is in `said_`.
-  int Says(std::vector<std::string> arguments) {
+  int Says(std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {
     arguments.push_back("--kubeconfig=" + kubeconfig());
     arguments.push_back("--namespace=" + ns_);
-    Watcher& command = Run(arguments);
+    Watcher& command = Run(arguments, environment);
     const auto code = command.WaitForExit();
     said_ = command.Output() + command.Log();
     return code.value_or(-1);
@@ -551,6 +551,18 @@ TEST_F(OfFrameworks, TheTemplateOfASuspendedOneNamesItsOwner) {
   EXPECT_NE(said_.find("\nc "), std::string::npos) << said_;
 }
 
+// It is a member of that cluster, whatever its pods say.
+TEST_F(OfFrameworks, AResourceThatIsOshinkosIsNoRoot) {
+  Make(kRay);
+  api().Patch("rayclusters", ns_, "c", R"({"metadata": {"labels": {"oshinko-cluster": "spark"}}})");
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
+  EXPECT_GE(watcher.LinesWith("another cluster, oshinko-cluster=spark"), 1u) << watcher.Log();
+  EXPECT_EQ(Says({"delete", "c"}), 1) << said_;
+  EXPECT_TRUE(HasRoot(kRay)) << said_;
+}
+
 TEST_F(OfFrameworks, OshinkosClusterIsNotMeantInSilenceEither) {
   MakeCluster();
   api().Create("rayclusters", ns_, CustomOf({kCluster}));
@@ -560,35 +572,78 @@ TEST_F(OfFrameworks, OshinkosClusterIsNotMeantInSilenceEither) {
   EXPECT_EQ(Says({"check", kCluster, "--profile=oshinko"}), 0) << said_;
 }
 
-TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {
-  const std::string rows =
-      R"([{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";
+constexpr char kRows[] =
+    R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "master": {"role": ["boss"]}, )"
+    R"("cluster": "example.com/cluster"}])";
+
+// With an installation's own row.
+class OfARow : public OfFrameworks {
+ protected:
+  // Makes the master of the cluster "c" in the row's words.
+  void MakeMaster(TextMap labels = {}) {
+    const TextMap of_pods{{"role", "boss"}, {"example.com/cluster", "c"}};
+    labels.insert(of_pods.begin(), of_pods.end());
+    const Metadata master{"m", labels, {{"cluster-watcher/owner", "deployment/bob"}}};
+    api().Create("deployments", ns_, DeploymentOf({master, 1, of_pods, {}, ""}));
+    ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
+  }
+  Watcher& WatchMaster(const std::string& rows = kRows) {
+    return Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",
+                "--poll-interval=100ms", "--grace-period=500ms", "--startup-grace=500ms"},
+               {"POD_NAMESPACE=" + ns_, "POD_NAME=" + api().Names("pods", ns_, "role=boss").front(),
+                rows});
+  }
+};
+
+TEST_F(OfARow, AnInstallationsOwnRowIsAProfile) {
   MakeDriver();
-  Metadata master{"m",
-                  {{"role", "boss"}, {"example.com/cluster", "c"}},
-                  {{"cluster-watcher/owner", "deployment/bob"}}};
-  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
-  ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
-  Watcher& watcher =
-      Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0", "--poll-interval=100ms",
-           "--grace-period=500ms", "--startup-grace=500ms"},
-          {"POD_NAMESPACE=" + ns_, "POD_NAME=" + api().Names("pods", ns_, "role=boss").front(),
-           "CLUSTER_WATCHER_PROFILES=" + rows});
+  MakeMaster();
+  Watcher& watcher = WatchMaster();
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
 }
 
+TEST_F(OfARow, WhatIsOshinkosIsNoMemberInARowsWords) {
+  MakeDriver();
+  MakeMaster();
+  const TextMap labels{{"example.com/cluster", "c"}};
+  api().Create("services", ns_, ServiceOf({"c-svc", labels}, "c"));
+  TextMap oshinkos = labels;
+  oshinkos["oshinko-cluster"] = "spark";
+  api().Create("services", ns_, ServiceOf({"spark", oshinkos}, "spark"));
+  DriverGoes();
+  Watcher& watcher = WatchMaster();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_FALSE(api().Exists("services", ns_, "c-svc")) << watcher.Log();
+  EXPECT_TRUE(api().Exists("services", ns_, "spark")) << watcher.Log();
+}
+
+// Its users name it by its other name, so that in the row's words nobody uses it.
+TEST_F(OfARow, ARootThatIsOshinkosIsNoneInARowsWords) {
+  MakeDriver();
+  MakeMaster({{"oshinko-cluster", "spark"}});
+  MakeDriver("alice");
+  api().Patch("deployments", ns_, "alice",
+              R"({"metadata": {"labels": {"uses-oshinko-cluster": "spark"}}})");
+  DriverGoes();
+  Watcher& watcher = WatchMaster();
+  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous", 3)) << watcher.Log();
+  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
+  EXPECT_EQ(Says({"sweep", "--grace-period=500ms", "--confirmations=2", "--poll-interval=100ms",
+                  "--startup-grace=500ms"},
+                 {kRows}),
+            0)
+      << said_;
+  EXPECT_TRUE(api().Exists("deployments", ns_, "m")) << said_;
+}
+
 // All masters have the rows: a mistake must neither keep them from starting nor cost a cluster.
-TEST_F(OfFrameworks, AWrongRowIsMisconfiguredForWatchersAndAnErrorForPeople) {
+TEST_F(OfARow, AWrongRowIsMisconfiguredForWatchersAndAnErrorForPeople) {
   const std::string rows = R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "mastr": {}}])";
   constexpr char kMistake[] = "row 1 (mine): mastr: there is no such field";
   Make(kRay);
-  const Metadata master{"m",
-                        {{"role", "boss"}, {"example.com/cluster", "c"}},
-                        {{"cluster-watcher/owner", "deployment/bob"}}};
-  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
-  ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
+  MakeMaster();
   DriverGoes();
   for (const std::string& pod : {Head(kRay), api().Names("pods", ns_, "role=boss").front()}) {
     Watcher& watcher = Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",

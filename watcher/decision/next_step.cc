@@ -47,7 +47,7 @@ OnMarks NextOnMarks(const MarksView& view, bool is_gone) {
       break;
   }
   if (is_mine) return OnMarks::kResume;
-  if (view.look.cluster->IsAnothers(view.look.root->meta)) return OnMarks::kAnotherCluster;
+  if (view.look.cluster->AnothersLabel(view.look.root->meta)) return OnMarks::kAnotherCluster;
   return is_gone || IsOverdue(view) ? OnMarks::kTakeOver : OnMarks::kWait;
 }
 

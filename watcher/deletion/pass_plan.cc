@@ -225,7 +225,7 @@ std::optional<DeletionEnd> WhyEndedBy(RootState state, const ObjectMeta& root,
       break;
   }
   const Marks marks = ReadMarks(root);
-  if (of.cluster.IsAnothers(root) || marks.phase != Phase::kDeleting)
+  if (of.cluster.AnothersLabel(root) || marks.phase != Phase::kDeleting)
     return DeletionEnd::kCalledOff;
   if (marks.condemned_by != of.condemned_by) return DeletionEnd::kOvertaken;
   if (IsKept(root) && !of.is_asked) return DeletionEnd::kKept;

@@ -141,8 +141,7 @@ void Survivors::SettleSet(Search& search, const ClaimingSet& set, bool goes) {
   for (const KubeObject& claim : search.listed.claims) {
     const OwnerReference* controller = claim.meta.Controller();
     const bool is_others = controller != nullptr && controller->uid != uid;
-    const auto label = claim.meta.Label(cluster_.label());
-    if (is_others || (label && *label != cluster_.name) || !set.HasMade(claim.meta)) continue;
+    if (is_others || cluster_.AnothersLabel(claim.meta) || !set.HasMade(claim.meta)) continue;
     if (goes) {
       any_stays = any_stays || IsKept(claim);
       search.memory.set_claims.try_emplace(claim.meta.uid, uid);

@@ -128,10 +128,10 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
         [&](JsonValue item) {
           const auto meta = ReadObjectMeta(item);
           if (!meta) return;
-          if (!profile->IsDefault() && tools.profiles->IsOfDefault(*meta)) return;
           const auto name =
               is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
-          if (name && !name->empty()) names.emplace(meta->ns(), *name);
+          if (name && !name->empty() && !profile->IsOshinkos(*meta))
+            names.emplace(meta->ns(), *name);
         },
         patience);
     // An account that may not list a framework's resources still sees its pods.

@@ -343,7 +343,10 @@ class Deleter {
     const auto ended = deletion.Await(
         work_.tools.clock.Now() + work_.tools.settings->delete_deadline, work_.driver.stop);
     if (ended != DeletionEnd::kDone) {
-      outcome = ToldToStop();
+      outcome = IsStopped() ? ToldToStop()
+                            : Failed(Named(cluster_) +
+                                     " is not deleted: its deletion was called off, or takes too "
+                                     "long: delete it again");
       return;
     }
     std::vector<std::string> left = deletion.overdue();

@@ -18,14 +18,13 @@ Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster
   };
   const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
   if (!resource && !is_refused(resource)) return Unexpected{resource.error()};
-  const auto is_of_it = [&](const ObjectMeta& meta) { return !tools.profiles->IsOfDefault(meta); };
-  if (resource && *resource && is_of_it((*resource)->meta)) return true;
+  if (resource && *resource && !cluster.profile->IsOshinkos((*resource)->meta)) return true;
   auto any = tools.client.AnyItem(
       ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
                                  true),
       [&](JsonValue item) {
         const auto meta = ReadObjectMeta(item);
-        return meta && is_of_it(*meta);
+        return meta && cluster.Owns(*meta);
       },
       patience);
   return is_refused(any) ? Result<bool, ApiError>(false) : std::move(any);

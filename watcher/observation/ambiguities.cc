@@ -38,9 +38,8 @@ void FindAmbiguities(Snapshot& look, const Surroundings& around) {
   const KubeObject& root = *look.root;
   const ClusterId& cluster = *look.cluster;
   auto& ambiguities = look.facts.ambiguities;
-  if (cluster.IsAnothers(root.meta)) {
-    ambiguities.push_back(root.Describe() + " is labelled as of the cluster \"" +
-                          *root.meta.Label(cluster.label()) + "\"");
+  if (const auto label = cluster.AnothersLabel(root.meta)) {
+    ambiguities.push_back(root.Describe() + " is labelled as of another cluster, " + *label);
   }
   if (const OwnerReference* controller = root.meta.Controller()) {
     ambiguities.push_back(root.Describe() + " has a controller that is not of the cluster, " +

@@ -117,7 +117,8 @@ class Sweeper {
           [&](JsonValue item) {
             const auto meta = ReadObjectMeta(item);
             const auto name = meta ? meta->Label(label) : std::nullopt;
-            if (!name || name->empty() || !profile->members.Holds(*meta)) return;
+            if (!name || name->empty() || !ClusterId{meta->ns(), profile, *name}.Owns(*meta))
+              return;
             found_.insert({meta->ns(), *name, words});
           },
           patience);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "probes/cluster_id.h"
 #include "probes/profile.h"
 
 namespace cluster_watcher {
@@ -41,6 +42,21 @@ TEST(ProfileTable, AMastersLabelsSayInWhoseWordsItIs) {
                        {"ray.io/node-type", "head"},
                        {"ray.io/cluster", "c"}}),
             "the labels of the pod p fit the profiles ray and dask: give one of them by --profile");
+}
+
+// Other words name other users, and so would let it go while it is used.
+TEST(ProfileTable, WhatIsOshinkosIsOfNoClusterInOtherWords) {
+  const ClusterId ray{"lab", ProfileTable::BuiltIn().Named("ray"), "c"};
+  const ClusterId labelled{"lab", ProfileTable::BuiltIn().OfLabel("ray.io/c"), "c"};
+  const auto both = PodWith({{"ray.io/cluster", "c"}, {"oshinko-cluster", "c"}});
+  EXPECT_FALSE(ray.Owns(both));
+  EXPECT_EQ(ray.AnothersLabel(both), "oshinko-cluster=c");
+  const auto empty = PodWith({{"ray.io/cluster", "c"}, {"oshinko-cluster", ""}});
+  EXPECT_TRUE(ray.Owns(empty)) << "an empty value is no cluster";
+  EXPECT_EQ(ray.AnothersLabel(empty), std::nullopt);
+  EXPECT_EQ(ray.AnothersLabel(PodWith({{"ray.io/cluster", "d"}})), "ray.io/cluster=d");
+  EXPECT_TRUE(labelled.Owns(PodWith({{"ray.io/c", "c"}, {"oshinko-cluster", "d"}})))
+      << "these are Oshinko's words";
 }
 
 TEST(ProfileTable, ALabelMeansItsProfileAndAnotherOneOshinkosWordsWithIt) {

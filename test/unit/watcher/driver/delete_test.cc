@@ -953,6 +953,24 @@ TEST_F(DeleteTest, WhoWaitsForAnothersDeletionEndsWhereThatIsCalledOff) {
   EXPECT_LT(clock_.Now() - began, std::chrono::hours(1)) << outcome.error;
 }
 
+// What controls it now is the root.
+TEST_F(DeleteTest, WhoWaitsIsNotToldToStopWhereTheRootIsNoneAnyMore) {
+  waits_ = true;
+  MakeWorkload("above", R"("oshinko-cluster":"spark",)");
+  LabelObject("/apis/apps/v1/namespaces/lab/deployments/above", R"("oshinko-cluster":"spark")");
+  Before("PATCH", "spark-m", 1, [this] {
+    Patch(kRoot, R"({"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment",)"
+                 R"("name":"above","controller":true,"uid":")" +
+                     ObjectUid("/apis/apps/v1/namespaces/lab/deployments/above") + R"("}]}})");
+  });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_EQ(outcome.error,
+            "cluster spark is not deleted: its deletion was called off, or takes too long: delete "
+            "it again");
+  EXPECT_TRUE(IsWhole());
+}
+
 // Whoever began it, another command, is dead, and nobody watches the cluster.
 TEST_F(DeleteTest, WhoWaitsForADeadCommandTakesOverInTheEnd) {
   waits_ = true;
