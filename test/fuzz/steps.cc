@@ -19,7 +19,7 @@ void TryInput(std::string_view input) {
     Require(IsOneLine(step.name) && names.insert(step.name).second, "a name of its own");
     Require(step.timeout > Duration(0), "a timeout");
     if (step.IsPod()) {
-      Require(IsOneLine(std::get<StepPod>(step.what).image), "an image");
+      Require(IsOneLine(std::get<PodToRun>(step.what).image), "an image");
       continue;
     }
     const StepRequest& request = std::get<StepRequest>(step.what);

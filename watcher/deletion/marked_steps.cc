@@ -43,11 +43,21 @@ bool MarkedSteps::RunAfter(const DeletionOrder& order) {
   return Run(order.look.pod_says.steps.after, kAfter, order, tools_.settings->steps_deadline);
 }
 
+// A process before this one may have begun them.
+void MarkedSteps::CallOff(const Snapshot& look) {
+  const Steps& steps = look.pod_says.steps;
+  for (const auto& [list, prefix] : {std::pair(&steps.before, kBefore), {&steps.after, kAfter}}) {
+    for (const Step& step : *list) {
+      if (step.IsPod()) StepPod(tools_, *look.root, look.marks, StepId(prefix, step)).End();
+    }
+  }
+}
+
 bool MarkedSteps::Run(const std::vector<Step>& steps, const char* prefix,
                       const DeletionOrder& order, Duration allowed) {
   if (!HasAny(steps, prefix)) return false;
-  const StepsOf of{*order.look.cluster, order.look.root->meta.uid, is_resumed_};
-  const auto troubles = runner_.Run(steps, prefix, of, allowed, done_, [&] { MarkDone(order); });
+  const auto troubles =
+      runner_.Run(steps, prefix, order.look, allowed, done_, [&] { return MarkDone(order); });
   // Steps that there was no time for aren't run later either.
   for (const Step& step : steps) done_.insert(StepId(prefix, step));
   if (!troubles.empty()) {
@@ -58,19 +68,20 @@ bool MarkedSteps::Run(const std::vector<Step>& steps, const char* prefix,
 }
 
 // A few attempts: a step that is run twice is better than a deletion that waits.
-void MarkedSteps::MarkDone(const DeletionOrder& order) {
+bool MarkedSteps::MarkDone(const DeletionOrder& order) {
   MasterRoot root(tools_.client, *order.look.root);
   for (int attempt = 0; attempt < kMostMarks; ++attempt) {
     tools_.turn({});
     const RootState state = root.Read({}, kMarkTimeout);
-    if (state == RootState::kReplaced || state == RootState::kGone) return;
+    if (state == RootState::kReplaced || state == RootState::kGone) return false;
     if (state == RootState::kOurs || state == RootState::kTerminating) {
-      if (root.marks().condemned_by != order.marks.condemned_by) return;
-      if (root.WriteMarks({{annotation::kStepsDone, StepsMark(done_)}}, kMarkTimeout)) return;
+      if (root.marks().condemned_by != order.marks.condemned_by) return false;
+      if (root.WriteMarks({{annotation::kStepsDone, StepsMark(done_)}}, kMarkTimeout)) return true;
     }
     tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenMarks * (1 << attempt), {});
   }
   tools_.log.warn("the steps that are done could not be marked");
+  return true;
 }
 
 }  // namespace cluster_watcher

@@ -18,15 +18,10 @@ class MarkedSteps {
   // `dial` reaches the servers of steps.
   MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at);
 
-  // Starts a deletion, or resumes one of which the steps `done` have ended.
-  void Begin() {
-    done_.clear();
-    is_resumed_ = false;
-  }
-  void Resume(std::set<std::string> done) {
-    done_ = std::move(done);
-    is_resumed_ = true;
-  }
+  // Starts a deletion of which the steps `done` have ended.
+  void Begin(std::set<std::string> done) { done_ = std::move(done); }
+  // Ends what still runs of a deletion that is called off. `look`: the last one, with a root.
+  void CallOff(const Snapshot& look);
 
   // Whether some of those before the deletion are still to be run.
   bool HasBefore(const DeletionOrder& order) const;
@@ -39,13 +34,13 @@ class MarkedSteps {
   bool HasAny(const std::vector<Step>& steps, const char* prefix) const;
   bool Run(const std::vector<Step>& steps, const char* prefix, const DeletionOrder& order,
            Duration allowed);
-  void MarkDone(const DeletionOrder& order);
+  // Returns whether the deletion is still ours, as far as that can be read.
+  bool MarkDone(const DeletionOrder& order);
 
   const Tools& tools_;
   Announcer& announcer_;
   StepRunner runner_;
   std::set<std::string> done_;  // even if that could not be marked
-  bool is_resumed_ = false;
 };
 
 }  // namespace cluster_watcher

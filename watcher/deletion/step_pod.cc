@@ -1,13 +1,13 @@
 #include "watcher/deletion/step_pod.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
 #include "probes/base/duration_text.h"
 #include "probes/base/json.h"
 #include "probes/base/stable_hash.h"
+#include "probes/base/time_text.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/pod_state.h"
 
@@ -18,6 +18,7 @@ using Outcome = StepAttempt::Outcome;
 
 constexpr const char* kContainer = "step";
 constexpr Duration kBetweenReads{500};
+constexpr Duration kLongestPause{5'000};
 constexpr Duration kLongestRequest{5'000};
 constexpr std::size_t kLongestMessage = 400;  // several steps share the note of an Event
 
@@ -26,9 +27,12 @@ const ResourceType& Pods() {
   return pods;
 }
 
-std::string NameOf(const StepsOf& of, const std::string& id) {
+// The mark abandoned-since lasts from the first abandoned look to the end of the deletion, and is
+// another one in the next.
+std::string NameOf(const KubeObject& root, const Marks& marks, const std::string& id) {
   StableHash hash;
-  hash.Add(of.root_uid);
+  hash.Add(root.meta.uid);
+  hash.Add(marks.abandoned_since ? FormatTime(*marks.abandoned_since) : "");
   hash.Add(id);
   std::string name = "cluster-watcher-step-";
   for (int shift = 60; shift >= 0; shift -= 4) {
@@ -37,15 +41,17 @@ std::string NameOf(const StepsOf& of, const std::string& id) {
   return name;
 }
 
-void WriteLabels(JsonWriter& pod, const std::string& id, const ClusterId& cluster) {
-  pod.Key("labels").StartObject().Field(cluster.label(), cluster.name);
-  for (const auto& [key, values] : cluster.profile->members.labels) {
-    if (key != cluster.label()) pod.Field(key, values.front());
-  }
-  pod.Field(kStepLabel, id.substr(0, id.find('/'))).EndObject();
+void WriteMetadata(JsonWriter& pod, const std::string& name, const std::string& id,
+                   const KubeObject& root) {
+  pod.Key("metadata").StartObject().Field("name", name);
+  pod.Key("labels").StartObject().Field(kStepLabel, id.substr(0, id.find('/'))).EndObject();
+  pod.Key("ownerReferences").StartArray().StartObject();
+  pod.Field("apiVersion", root.type->ApiVersion()).Field("kind", root.type->kind);
+  pod.Field("name", root.meta.name).Field("uid", root.meta.uid);
+  pod.EndObject().EndArray().EndObject();
 }
 
-void WriteContainer(JsonWriter& pod, const StepPod& step) {
+void WriteContainer(JsonWriter& pod, const PodToRun& step) {
   pod.StartObject().Field("name", kContainer).Field("image", step.image);
   if (!step.command.empty()) {
     pod.Key("command").StartArray();
@@ -66,14 +72,12 @@ void WriteContainer(JsonWriter& pod, const StepPod& step) {
   pod.EndObject().EndObject();
 }
 
-// It ends at the end of `timeout` even if nobody is there to see to it.
-std::string PodText(const std::string& name, const StepPod& step, const std::string& id,
-                    const ClusterId& cluster, Duration timeout) {
+// It ends behind `timeout` even if nobody is there to see to it.
+std::string PodText(const std::string& name, const PodToRun& step, const std::string& id,
+                    const KubeObject& root, Duration timeout) {
   JsonWriter pod;
   pod.StartObject().Field("apiVersion", "v1").Field("kind", "Pod");
-  pod.Key("metadata").StartObject().Field("name", name);
-  WriteLabels(pod, id, cluster);
-  pod.EndObject();
+  WriteMetadata(pod, name, id, root);
   pod.Key("spec").StartObject();
   pod.Field("serviceAccountName", kStepsAccount);
   pod.Key("automountServiceAccountToken").Bool(false);
@@ -86,7 +90,17 @@ std::string PodText(const std::string& name, const StepPod& step, const std::str
   return pod.Text();
 }
 
-JsonValue StateOf(JsonValue pod) { return pod["status"]["containerStatuses"].At(0)["state"]; }
+// Others may have added containers of theirs.
+JsonValue StateOf(JsonValue pod) {
+  for (const JsonValue status : pod["status"]["containerStatuses"].Elements()) {
+    if (status["name"].AsString() == kContainer) return status["state"];
+  }
+  return {};
+}
+
+ApiRequest DeleteOf(const std::string& ns, const ObjectMeta& pod) {
+  return ApiRequest::Delete(Pods(), ns, pod.name, {pod.uid}, PropagationPolicy::kBackground, false);
+}
 
 // Returns `reason` and the end of `message`, where there are any.
 std::string Words(JsonValue said) {
@@ -99,16 +113,18 @@ std::string Words(JsonValue said) {
   return text.append(text.empty() ? "" : ": ").append(is_cut ? "..." : "").append(message);
 }
 
-// How a pod that has failed did.
-StepAttempt FailureOf(JsonValue pod) {
-  if (const std::string why = Words(pod["status"]); !why.empty()) {
-    const bool is_late = pod["status"]["reason"].AsString() == "DeadlineExceeded";
-    return {is_late ? Outcome::kTimedOut : Outcome::kFailed, why};
-  }
+// How a pod that has ended did.
+StepAttempt EndOf(JsonValue pod) {
   const JsonValue ended = StateOf(pod)["terminated"];
-  return {Outcome::kFailed, "exit code " +
-                                std::to_string(ended["exitCode"].AsInteger().value_or(-1)) + ", " +
-                                Words(ended)};
+  const auto code = ended["exitCode"].AsInteger();
+  if (pod["status"]["phase"].AsString() == "Succeeded" || code == 0) return {Outcome::kSucceeded};
+  std::string why = Words(pod["status"]);
+  if (code) {
+    why.append(why.empty() ? "" : "; ").append("exit code ").append(std::to_string(*code));
+    if (const std::string words = Words(ended); !words.empty()) why.append(", ").append(words);
+  }
+  const bool is_late = pod["status"]["reason"].AsString() == "DeadlineExceeded";
+  return {is_late ? Outcome::kTimedOut : Outcome::kFailed, why.empty() ? "it failed" : why};
 }
 
 // What a pod that has not ended waits for; empty: it runs.
@@ -123,23 +139,25 @@ std::string WaitsFor(JsonValue pod) {
 
 class Attempt {
  public:
-  Attempt(const Tools& tools, const Step& step, const std::string& id, const StepsOf& of,
-          Duration timeout, bool adopts)
+  Attempt(const Tools& tools, const std::string& ns, const std::string& name,
+          const std::string& text, Duration timeout, bool adopts)
       : tools_(tools),
-        step_(step),
-        id_(id),
-        cluster_(of.cluster),
-        name_(NameOf(of, id)),
+        ns_(ns),
+        name_(name),
+        text_(text),
         timeout_(timeout),
-        deadline_(tools.clock.Now() + timeout),
+        began_(tools.clock.Now()),
         adopts_(adopts) {}
 
   StepAttempt Run() {
     for (;;) {
       if (auto ended = Look()) return *std::move(ended);
-      tools_.turn(kBetweenReads);
-      tools_.clock.WaitUntil(std::min(deadline_, tools_.clock.Now() + kBetweenReads), {});
-      if (tools_.clock.Now() < deadline_) continue;
+      const MonotonicTime now = tools_.clock.Now();
+      const Duration pause = std::min(
+          kBetweenReads + std::chrono::duration_cast<Duration>(now - began_) / 10, kLongestPause);
+      tools_.turn(pause);
+      tools_.clock.WaitUntil(std::min(began_ + timeout_, now + pause), {});
+      if (tools_.clock.Now() < began_ + timeout_) continue;
       const std::string why = last_.empty() ? "" : ": " + last_;
       return *End(Outcome::kTimedOut, "not ended within " + FormatDuration(timeout_) + why);
     }
@@ -152,64 +170,59 @@ class Attempt {
   Ended End(Outcome outcome, const std::string& why, bool is_final = false) const {
     return StepAttempt{outcome, "pod " + name_ + ": " + why, is_final};
   }
-  Ended WaitUnlessRefused(const ApiError& error) {
-    last_ = error.message;
-    return IsTransient(error.failure) ? Ended() : StepAttempt{Outcome::kFailed, error.message};
-  }
   ApiResult Ask(ApiRequest request) {
-    const auto left = std::chrono::ceil<Duration>(deadline_ - tools_.clock.Now());
+    const auto left = std::chrono::ceil<Duration>(began_ + timeout_ - tools_.clock.Now());
     request.http.timeout = std::clamp(left, Duration(1), kLongestRequest);
     tools_.turn(request.http.timeout);
-    return tools_.client.Do(request, {});
+    ApiResult answer = tools_.client.Do(request, {});
+    if (!answer) last_ = answer.error().message;
+    return answer;
   }
 
   Ended Look() {
-    const ApiResult read = Ask(ApiRequest::Get(Pods(), cluster_.ns, name_));
+    const ApiResult read = Ask(ApiRequest::Get(Pods(), ns_, name_));
     if (read) return Judge(read->document.root());
-    if (read.error().failure != ApiFailure::kNotFound) return WaitUnlessRefused(read.error());
-    return uid_.empty() ? Create() : End(Outcome::kFailed, "was deleted");
+    if (read.error().failure != ApiFailure::kNotFound) return {};
+    // By a person, or with its owner, the master root.
+    return uid_.empty() ? Create() : End(Outcome::kFailed, "was deleted", true);
   }
 
   Ended Create() {
     adopts_ = true;  // whatever is there from now on was created here
-    const ApiResult made = Ask(
-        ApiRequest::Create(Pods(), cluster_.ns,
-                           PodText(name_, std::get<StepPod>(step_.what), id_, cluster_, timeout_)));
-    if (!made) return WaitUnlessRefused(made.error());
-    tools_.log.info("step {} runs as pod {}", id_, name_);
+    const ApiResult made = Ask(ApiRequest::Create(Pods(), ns_, text_));
+    if (made) {
+      tools_.log.info("pod {} runs a step", name_);
+    } else if (!IsTransient(made.error().failure)) {
+      return StepAttempt{Outcome::kFailed, made.error().message};
+    }
     return {};
   }
 
   Ended Judge(JsonValue pod) {
     const auto meta = ReadObjectMeta(pod);
-    if (!meta || !cluster_.Owns(*meta)) {
-      return End(Outcome::kFailed, "there is one of that name that isn't the cluster's", true);
+    if (!meta || !meta->Label(kStepLabel)) {
+      return End(Outcome::kFailed, "there is one of that name that is no step", true);
     }
-    if (uid_.empty() && !adopts_) return Delete(*meta);
-    if (!uid_.empty() && uid_ != meta->uid) return End(Outcome::kFailed, "was replaced");
+    if (uid_.empty() && !adopts_) {
+      last_ = "an earlier one has not gone yet";
+      if (!meta->deleting) Ask(DeleteOf(ns_, *meta));
+      return {};
+    }
+    if (!uid_.empty() && uid_ != meta->uid) return End(Outcome::kFailed, "was replaced", true);
     uid_ = meta->uid;
     last_ = WaitsFor(pod);
-    if (!HasEnded(pod)) return {};
-    if (pod["status"]["phase"].AsString() == "Succeeded") return StepAttempt{Outcome::kSucceeded};
-    const StepAttempt failed = FailureOf(pod);
-    return End(failed.outcome, failed.why);
-  }
-
-  Ended Delete(const ObjectMeta& earlier) {
-    last_ = "an earlier one has not gone yet";
-    if (earlier.deleting) return {};
-    const ApiResult deleted = Ask(ApiRequest::Delete(Pods(), cluster_.ns, name_, {earlier.uid},
-                                                     PropagationPolicy::kBackground, false));
-    return deleted ? Ended() : WaitUnlessRefused(deleted.error());
+    if (!HasEnded(pod) && HasContainerEnded(pod, kContainer) != true) return {};
+    StepAttempt ended = EndOf(pod);
+    if (ended.outcome == Outcome::kSucceeded) return ended;
+    return End(ended.outcome, ended.why);
   }
 
   const Tools& tools_;
-  const Step& step_;
-  const std::string& id_;
-  const ClusterId& cluster_;
-  const std::string name_;
+  const std::string& ns_;
+  const std::string& name_;
+  const std::string& text_;
   const Duration timeout_;
-  const MonotonicTime deadline_;
+  const MonotonicTime began_;
   bool adopts_;
   std::string uid_;   // of the pod, once it was seen
   std::string last_;  // why it hasn't ended yet
@@ -217,9 +230,28 @@ class Attempt {
 
 }  // namespace
 
-StepAttempt RunAsPod(const Tools& tools, const Step& step, const std::string& id, const StepsOf& of,
-                     Duration timeout, bool adopts) {
-  return Attempt(tools, step, id, of, timeout, adopts).Run();
+StepPod::StepPod(const Tools& tools, const KubeObject& root, const Marks& marks, std::string id)
+    : tools_(tools), root_(root), id_(std::move(id)), name_(NameOf(root, marks, id_)) {}
+
+StepAttempt StepPod::Run(const PodToRun& pod, Duration timeout, bool is_first) {
+  const std::string text = PodText(name_, pod, id_, root_, timeout);
+  return Attempt(tools_, root_.meta.ns(), name_, text, timeout, is_first).Run();
+}
+
+void StepPod::End() {
+  tools_.turn(2 * kLongestRequest);
+  ApiRequest get = ApiRequest::GetMetadata(Pods(), root_.meta.ns(), name_);
+  get.http.timeout = kLongestRequest;
+  const ApiResult read = tools_.client.Do(get, {});
+  if (!read) return;
+  const auto meta = ReadObjectMeta(read->document.root());
+  if (!meta || !meta->Label(kStepLabel) || meta->deleting) return;
+  ApiRequest gone = DeleteOf(root_.meta.ns(), *meta);
+  gone.http.timeout = kLongestRequest;
+  const ApiResult deleted = tools_.client.Do(gone, {});
+  if (!deleted && deleted.error().failure != ApiFailure::kNotFound) {
+    tools_.log.warn("the pod of the step {} is left: {}", id_, deleted.error().message);
+  }
 }
 
 }  // namespace cluster_watcher

@@ -23,9 +23,9 @@ StepRunner::StepRunner(Dial dial, StepsAt at, const Tools& tools)
     : dial_(std::move(dial)), at_(at), tools_(tools) {}
 
 std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const std::string& prefix,
-                                         const StepsOf& of, Duration allowed,
+                                         const Snapshot& look, Duration allowed,
                                          std::set<std::string>& done,
-                                         const std::function<void()>& finished) {
+                                         const std::function<bool()>& finished) {
   std::vector<std::string> troubles;
   for (const Step& step : steps) {
     const std::string id = StepId(prefix, step);
@@ -35,8 +35,9 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
       tools_.log.warn("{} step {}", prefix, troubles.back());
       continue;
     }
+    StepPod pod(tools_, *look.root, look.marks, id);
     const MonotonicTime began = tools_.clock.Now();
-    const StepAttempt attempt = RunOne(step, id, of, began + allowed);
+    const StepAttempt attempt = RunOne(step, pod, began + allowed);
     allowed -= std::chrono::ceil<Duration>(tools_.clock.Now() - began);
     switch (attempt.outcome) {
       case Outcome::kSucceeded:
@@ -51,21 +52,22 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
         break;
     }
     done.insert(id);
-    finished();
+    const bool is_ours = finished();
+    if (step.IsPod()) pod.End();
+    if (!is_ours) break;
   }
   return troubles;
 }
 
-StepAttempt StepRunner::RunOne(const Step& step, const std::string& id, const StepsOf& of,
-                               MonotonicTime deadline) {
-  bool adopts = of.is_resumed;
+StepAttempt StepRunner::RunOne(const Step& step, StepPod& pod, MonotonicTime deadline) {
+  bool is_first = true;
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
     const auto left = std::chrono::ceil<Duration>(deadline - tools_.clock.Now());
     const Duration timeout = std::min(step.timeout, left);
     tools_.turn(timeout);
-    StepAttempt attempt = step.IsPod() ? RunAsPod(tools_, step, id, of, timeout, adopts)
+    StepAttempt attempt = step.IsPod() ? pod.Run(std::get<PodToRun>(step.what), timeout, is_first)
                                        : Ask(std::get<StepRequest>(step.what), timeout);
-    adopts = false;
+    is_first = false;
     const bool again = attempt.outcome != Outcome::kSucceeded && !attempt.is_final &&
                        step.on_failure == OnFailure::kRetry;
     if (!again) return attempt;

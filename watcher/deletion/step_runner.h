@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "watcher/deletion/step_pod.h"
+#include "watcher/observation/snapshot.h"
 
 namespace cluster_watcher {
 
@@ -35,15 +36,15 @@ class StepRunner {
   // Runs those of `steps` whose StepId isn't in `done`. Together they may take `allowed`; then the
   // running one is cut off and the rest isn't run. A step that has succeeded, failed without a
   // retry or been cut off is added to `done`, and `finished` is called; the time of that call
-  // doesn't count. Returns what went wrong, for people: "drain: HTTP 500".
+  // doesn't count. If that returns false the deletion is no longer ours, and no other is begun.
+  // Returns what went wrong, for people: "drain: HTTP 500".
   std::vector<std::string> Run(const std::vector<Step>& steps, const std::string& prefix,
-                               const StepsOf& of, Duration allowed, std::set<std::string>& done,
-                               const std::function<void()>& finished);
+                               const Snapshot& look, Duration allowed, std::set<std::string>& done,
+                               const std::function<bool()>& finished);
 
  private:
   // Tries it again and again, if it is to be retried.
-  StepAttempt RunOne(const Step& step, const std::string& id, const StepsOf& of,
-                     MonotonicTime deadline);
+  StepAttempt RunOne(const Step& step, StepPod& pod, MonotonicTime deadline);
   StepAttempt Ask(const StepRequest& step, Duration timeout);
 
   Dial dial_;

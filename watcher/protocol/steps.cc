@@ -94,8 +94,8 @@ bool IsWord(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-Result<StepPod> ParsePod(JsonValue step) {
-  StepPod pod;
+Result<PodToRun> ParsePod(JsonValue step) {
+  PodToRun pod;
   pod.image = step["image"].AsString().value_or("");
   if (!IsWord(pod.image)) return Failure("image must be the name of a container image");
   const JsonValue command = step["command"];

@@ -26,7 +26,7 @@ struct StepRequest {
   std::string server;  // "http://127.0.0.1:8080"
   std::string target;  // path and query, "/drain"
 };
-struct StepPod {
+struct PodToRun {
   std::string image;
   std::vector<std::string> command;  // empty: the image's
   std::vector<std::pair<std::string, std::string>> env;
@@ -34,11 +34,11 @@ struct StepPod {
 
 struct Step {
   std::string name;  // unique in its list
-  std::variant<StepRequest, StepPod> what;
+  std::variant<StepRequest, PodToRun> what;
   Duration timeout{10'000};
   OnFailure on_failure = OnFailure::kContinue;
 
-  bool IsPod() const { return std::holds_alternative<StepPod>(what); }
+  bool IsPod() const { return std::holds_alternative<PodToRun>(what); }
 };
 
 // Parses a list of at most 100 steps, of at most 64 KiB. An error names the step and the remedy.

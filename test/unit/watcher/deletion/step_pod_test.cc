@@ -16,9 +16,9 @@ class StepPodTest : public ToolsLab {
  protected:
   StepPodTest() { MakeTools(); }
 
-  StepAttempt Run(bool adopts = false, Duration timeout = seconds(30)) {
-    return RunAsPod(*tools_, step_, "before-delete/save", {cluster_, root_uid_, adopts}, timeout,
-                    adopts);
+  StepPod Make() { return {*tools_, root_, marks_, "before-delete/save"}; }
+  StepAttempt Run(bool is_first = true, Duration timeout = seconds(30)) {
+    return Make().Run(step_, timeout, is_first);
   }
   JsonDocument Pod() {
     const auto list = JsonDocument::Parse(
@@ -41,13 +41,13 @@ class StepPodTest : public ToolsLab {
   // That of another attempt at the same step.
   void MakeEarlier(const std::string& status) {
     SetStatusAt(seconds(1), kRunning);
-    ASSERT_EQ(Run(false, seconds(2)).outcome, Outcome::kTimedOut);
+    ASSERT_EQ(Run(true, seconds(2)).outcome, Outcome::kTimedOut);
     SetStatus(status);
   }
 
-  const std::string root_uid_ = "root";
-  Step step_{"save", StepPod{"books:1", {"save", "--all"}, {{"TO", "s3://books"}}}, seconds(60),
-             OnFailure::kContinue};
+  const KubeObject root_ = ObjectNamed("deployments", "spark-m");
+  Marks marks_;
+  PodToRun step_{"books:1", {"save", "--all"}, {{"TO", "s3://books"}}};
 };
 
 TEST_F(StepPodTest, RunsUntilItSucceeds) {
@@ -59,7 +59,9 @@ TEST_F(StepPodTest, RunsUntilItSucceeds) {
   const JsonDocument pod = Pod();
   const JsonValue spec = pod.root()["spec"];
   EXPECT_EQ(pod.root()["metadata"]["labels"].ToText(),
-            R"({"oshinko-cluster":"spark","cluster-watcher/step":"before-delete"})");
+            R"({"cluster-watcher/step":"before-delete"})")
+      << "by its labels it is nobody's, not even the cluster's";
+  EXPECT_EQ(pod.root()["metadata"]["ownerReferences"].At(0)["uid"].AsString(), root_.meta.uid);
   EXPECT_EQ(spec["serviceAccountName"].AsString(), "cluster-watcher-steps");
   EXPECT_EQ(spec["automountServiceAccountToken"].AsBool(), false);
   EXPECT_EQ(spec["restartPolicy"].AsString(), "Never");
@@ -68,7 +70,6 @@ TEST_F(StepPodTest, RunsUntilItSucceeds) {
   EXPECT_EQ(container["image"].AsString(), "books:1");
   EXPECT_EQ(container["command"].ToText(), R"(["save","--all"])");
   EXPECT_EQ(container["env"].ToText(), R"([{"name":"TO","value":"s3://books"}])");
-  EXPECT_TRUE(cluster_.Owns(*ReadObjectMeta(pod.root()))) << "it goes with the members";
 }
 
 TEST_F(StepPodTest, OneThatFailsIsToldWithTheEndOfItsLog) {
@@ -82,9 +83,10 @@ TEST_F(StepPodTest, OneThatFailsIsToldWithTheEndOfItsLog) {
 }
 
 TEST_F(StepPodTest, OfALongLogTheEndIsTold) {
-  SetStatusAt(seconds(3), R"({"phase":"Failed","containerStatuses":[{"state":{"terminated":)"
-                          R"({"exitCode":1,"message":")" +
-                              std::string(2000, 'x') + R"(the end"}}}]})");
+  SetStatusAt(seconds(3),
+              R"({"phase":"Failed","containerStatuses":[{"name":"step","state":{"terminated":)"
+              R"({"exitCode":1,"message":")" +
+                  std::string(2000, 'x') + R"(the end"}}}]})");
   const StepAttempt attempt = Run();
   EXPECT_TRUE(attempt.why.ends_with("xthe end")) << attempt.why;
   EXPECT_LT(attempt.why.size(), 500u);
@@ -95,14 +97,28 @@ TEST_F(StepPodTest, OneThatIsEvictedHasFailedAndOneThatIsCutOffHasTimedOut) {
   const StepAttempt evicted = Run();
   EXPECT_EQ(evicted.outcome, Outcome::kFailed);
   EXPECT_TRUE(evicted.why.ends_with(": Evicted: low on memory")) << evicted.why;
-  SetStatus(R"({"phase":"Failed","reason":"DeadlineExceeded","message":"too long"})");
-  EXPECT_EQ(Run(true).outcome, Outcome::kTimedOut);
+  SetStatus(R"({"phase":"Failed","reason":"DeadlineExceeded","message":"too long",)"
+            R"("containerStatuses":[{"name":"step","state":{"terminated":{"exitCode":137,)"
+            R"("message":"still saving"}}}]})");
+  const StepAttempt late = Run();
+  EXPECT_EQ(late.outcome, Outcome::kTimedOut);
+  EXPECT_TRUE(late.why.ends_with("DeadlineExceeded: too long; exit code 137, still saving"))
+      << late.why;
+}
+
+// A mesh's sidecar runs on, and its name sorts before.
+TEST_F(StepPodTest, ItsOwnContainerCounts) {
+  SetStatusAt(seconds(3),
+              R"({"phase":"Running","containerStatuses":[{"name":"istio-proxy","state":)"
+              R"({"running":{}}},{"name":"step","state":{"terminated":{"exitCode":0}}}]})");
+  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
 }
 
 TEST_F(StepPodTest, WhatItWaitsForIsToldWhereItDoesNotEnd) {
-  SetStatusAt(seconds(3), R"({"phase":"Pending","containerStatuses":[{"state":{"waiting":)"
-                          R"({"reason":"ImagePullBackOff","message":"no such image"}}}]})");
-  const StepAttempt attempt = Run(false, seconds(10));
+  SetStatusAt(seconds(3),
+              R"({"phase":"Pending","containerStatuses":[{"name":"step","state":{"waiting":)"
+              R"({"reason":"ImagePullBackOff","message":"no such image"}}}]})");
+  const StepAttempt attempt = Run(true, seconds(10));
   EXPECT_EQ(attempt.outcome, Outcome::kTimedOut);
   EXPECT_EQ(attempt.why,
             "pod " + Name() + ": not ended within 10s: ImagePullBackOff: no such image");
@@ -134,7 +150,19 @@ TEST_F(StepPodTest, OneThatIsDeletedMeanwhileHasFailed) {
   const StepAttempt attempt = Run();
   EXPECT_EQ(attempt.outcome, Outcome::kFailed);
   EXPECT_TRUE(attempt.why.ends_with(": was deleted")) << attempt.why;
+  EXPECT_TRUE(attempt.is_final) << "whoever did, or its root is gone";
   EXPECT_EQ(Created(), 1u);
+}
+
+TEST_F(StepPodTest, ThatOfAnotherDeletionIsAnother) {
+  MakeEarlier(kSucceeded);
+  const std::string earlier = Name();
+  marks_.abandoned_since = WallTime(std::chrono::seconds(1'800'000'000));
+  EXPECT_EQ(Run(true, seconds(2)).outcome, Outcome::kTimedOut);
+  EXPECT_EQ(Created(), 2u);
+  Make().End();
+  EXPECT_TRUE(Exists(std::string(kPods) + "/" + earlier));
+  EXPECT_EQ(Name(), earlier) << "the other one was deleted";
 }
 
 TEST_F(StepPodTest, WithoutTheRightItFailsAtOnce) {
@@ -167,12 +195,14 @@ TEST_F(StepPodTest, WhatFailsForTheMomentIsAskedAgain) {
 
 TEST_F(StepPodTest, AnothersOfThatNameIsLeftAlone) {
   SetStatusAt(seconds(1), kRunning);
-  Run(false, seconds(2));
-  Patch(Path(), R"({"metadata":{"labels":{"oshinko-cluster":"another"}}})");
-  const StepAttempt attempt = Run();
+  Run(true, seconds(2));
+  const std::string path = Path();
+  Patch(path, R"({"metadata":{"labels":{"cluster-watcher/step":null}}})");
+  const StepAttempt attempt = Run(false);
   EXPECT_EQ(attempt.outcome, Outcome::kFailed);
   EXPECT_TRUE(attempt.is_final);
-  EXPECT_TRUE(Exists(Path()));
+  Make().End();
+  EXPECT_TRUE(Exists(path));
 }
 
 }  // namespace

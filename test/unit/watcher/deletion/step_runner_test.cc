@@ -60,8 +60,11 @@ class Server {
 class StepRunnerTest : public ToolsLab {
  protected:
   Texts Run(const std::vector<Step>& steps, Duration allowed = seconds(30)) {
-    return runner_.Run(steps, "before-delete", {cluster_, root_uid_, false}, allowed, done_,
-                       [this] { ++marked_; });
+    look_.root = ObjectNamed("deployments", "spark-m");
+    return runner_.Run(steps, "before-delete", look_, allowed, done_, [this] {
+      ++marked_;
+      return is_ours_;
+    });
   }
   static Step Named(const std::string& name, OnFailure on_failure = OnFailure::kContinue) {
     Step step;
@@ -76,7 +79,8 @@ class StepRunnerTest : public ToolsLab {
     return targets;
   }
 
-  const std::string root_uid_ = "root";
+  Snapshot look_;
+  bool is_ours_ = true;
   Server server_{clock_};
   StepRunner runner_{server_.Dialer(), StepsAt::kMaster, MakeTools()};
   std::set<std::string> done_;
@@ -93,6 +97,32 @@ TEST_F(StepRunnerTest, RunsOneAfterTheOtherAndMarksEach) {
   done_ = {"before-delete/drain", "after-delete/tell"};
   EXPECT_EQ(Run({Named("drain"), Named("tell")}), Texts{});
   EXPECT_EQ(Targets(), (Texts{"/drain", "/tell", "/tell"})) << "what is done is not run again";
+}
+
+TEST_F(StepRunnerTest, BeginsNoOtherWhereTheDeletionIsNoLongerOurs) {
+  is_ours_ = false;
+  Run({Named("drain"), Named("tell")});
+  EXPECT_EQ(Targets(), Texts{"/drain"});
+}
+
+TEST_F(StepRunnerTest, APodIsDeletedOnceItsEndIsMarkedAndReplacedByARetry) {
+  Step save = Named("save", OnFailure::kRetry);
+  save.what = PodToRun{"books:1", {}, {}};
+  const std::string pods = "/api/v1/namespaces/lab/pods";
+  for (const auto& [time, phase] : {std::pair(seconds(2), "Failed"), {seconds(8), "Succeeded"}}) {
+    clock_.At(time, [this, pods, phase = std::string(phase)] {
+      const auto list =
+          JsonDocument::Parse(Read(pods + "?labelSelector=cluster-watcher%2Fstep").body);
+      const std::string name(
+          list->root()["items"].At(0)["metadata"]["name"].AsString().value_or(""));
+      kubernetes_.Admin("PATCH", pods + "/" + name + "/status",
+                        R"({"status":{"phase":")" + phase + "\"}}", "application/merge-patch+json");
+    });
+  }
+  EXPECT_EQ(Run({save}), Texts{});
+  EXPECT_EQ(kubernetes_.Count("POST", "/pods"), 2u);
+  EXPECT_EQ(kubernetes_.Count("DELETE", "/pods"), 2u);
+  EXPECT_EQ(marked_, 1);
 }
 
 TEST_F(StepRunnerTest, GoesOnAfterAFailure) {

@@ -47,14 +47,14 @@ TEST(ParseSteps, TakesAllThatAPodMayHold) {
     {"name": "tell", "image": "books:1"}])");
   ASSERT_TRUE(steps) << steps.error().message;
   ASSERT_EQ(steps->size(), 2u);
-  const auto& save = std::get<StepPod>(steps->at(0).what);
+  const auto& save = std::get<PodToRun>(steps->at(0).what);
   EXPECT_EQ(save.image, "books:1");
   EXPECT_EQ(save.command, (std::vector<std::string>{"save", "--all"}));
   ASSERT_EQ(save.env.size(), 1u);
   EXPECT_EQ(save.env.front(), (std::pair<std::string, std::string>{"TO", "a b"}));
   EXPECT_EQ(steps->at(0).timeout, std::chrono::minutes(1));
   EXPECT_EQ(steps->at(0).on_failure, OnFailure::kRetry);
-  const auto& tell = std::get<StepPod>(steps->at(1).what);
+  const auto& tell = std::get<PodToRun>(steps->at(1).what);
   EXPECT_TRUE(tell.command.empty() && tell.env.empty());
   EXPECT_EQ(steps->at(1).timeout, std::chrono::hours(24)) << "the deadline of all steps binds it";
 }
