@@ -120,8 +120,9 @@ std::string CreatorOf(JsonValue request) {
       user["extra"]["authentication.kubernetes.io/pod-name"].At(0).AsString().value_or(""));
 }
 
-AnnotationProblems ProblemsOf(const std::vector<PodTemplate>& templates) {
-  AnnotationProblems problems;
+AnnotationProblems ProblemsOf(const std::vector<PodTemplate>& templates,
+                              const InjectionSettings& settings) {
+  AnnotationProblems problems(settings.profiles);
   for (const PodTemplate& pod_template : templates) problems.Add(pod_template.pod);
   return problems;
 }
@@ -176,13 +177,13 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
   std::vector<PodTemplate> templates = PodTemplatesOf(object);
   const std::size_t unchecked = templates.size() - std::min(templates.size(), kMostTemplates);
   templates.resize(templates.size() - unchecked);
-  const AnnotationProblems problems = ProblemsOf(templates);
+  const AnnotationProblems problems = ProblemsOf(templates, settings);
   std::vector<std::string> warnings = problems.Lines();
   std::optional<std::string> refusal;
   if (reject_invalid && !HasController(object)) {
     std::vector<PodTemplate> before = PodTemplatesOf(request["oldObject"]);
     before.resize(std::min(before.size(), kMostTemplates));
-    std::vector<std::string> fresh = problems.Since(ProblemsOf(before));
+    std::vector<std::string> fresh = problems.Since(ProblemsOf(before, settings));
     if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
     if (!fresh.empty()) refusal = Joined(fresh);
   }

@@ -329,7 +329,7 @@ void AnnotationProblems::Add(JsonValue pod) {
   TextMap annotations = AnnotationsOf(pod, &unknown_);
   if (annotations.empty()) return;
   ObjectMeta meta;
-  std::vector<std::string> problems = AnnotationErrors(annotations);
+  std::vector<std::string> problems = AnnotationErrors(annotations, profiles_);
   meta.common.Edit().annotations = std::move(annotations);
   Steps steps;
   ReadSteps(meta, steps, problems);

@@ -2,8 +2,10 @@
 // and the MutatingAdmissionPolicy is tested against it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "probes/base/json.h"
@@ -50,6 +52,8 @@ std::string PatchText(const std::vector<PatchOperation>& patch);
 // first few have one.
 class AnnotationProblems {
  public:
+  explicit AnnotationProblems(std::shared_ptr<const ProfileTable> profiles)
+      : profiles_(std::move(profiles)) {}
   void Add(JsonValue pod);
   std::vector<std::string> Lines() const;
   // Returns the lines that `before` lacks. Where it has unknown annotations without a line, none of
@@ -57,6 +61,7 @@ class AnnotationProblems {
   std::vector<std::string> Since(const AnnotationProblems& before) const;
 
  private:
+  std::shared_ptr<const ProfileTable> profiles_;
   std::vector<std::string> wrong_;
   UnknownAnnotations unknown_;
 };

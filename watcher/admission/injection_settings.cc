@@ -167,7 +167,7 @@ ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data) {
   }
   CompareWithLimit("cpu", settings.cpu_request, settings.cpu_limit, resolved.errors);
   CompareWithLimit("memory", settings.memory_request, settings.memory_limit, resolved.errors);
-  for (const std::string& error : AnnotationErrors(annotations)) {
+  for (const std::string& error : AnnotationErrors(annotations, settings.profiles)) {
     resolved.errors.push_back("default of " + error);
   }
   return resolved;

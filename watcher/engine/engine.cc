@@ -142,7 +142,7 @@ Engine::Outcome Engine::Do(CaseStep step, const WatcherId& me, const Snapshot& l
       if (!std::exchange(rehearsed_, true)) {
         announcer_.WouldDelete(look, decision, WouldDelete(look, decision));
       }
-      return Outcome::kRehearsed;
+      break;
   }
   return Outcome::kKept;
 }

@@ -26,7 +26,6 @@ class Engine {
     kUnmarked,   // spared, because the cluster can't be marked as abandoned: see unmarked()
     kSpared,     // spared by its last look, or since its condemnation could not be written
     kOvertaken,  // somebody else finishes the deletion
-    kRehearsed,  // this is a dry run
     kDone,       // the cluster is gone, as far as Tools::until asks for
   };
 

@@ -126,7 +126,8 @@ void CheckOwnerKind(ResolvedSettings& resolved) {
 }
 
 // The rows that the installation adds, "" if none. They don't change while the program runs.
-Result<std::shared_ptr<const ProfileTable>> TableWith(const std::string& rows) {
+using Table = Result<std::shared_ptr<const ProfileTable>>;
+Table TableWith(const std::string& rows) {
   if (rows.empty()) return BuiltInProfiles();
   static std::map<std::string, std::shared_ptr<const ProfileTable>> tables;
   auto& table = tables[rows];
@@ -138,9 +139,8 @@ Result<std::shared_ptr<const ProfileTable>> TableWith(const std::string& rows) {
 }
 
 // Finds the framework's words that are given: by the profile's name, or by its label.
-void FindWords(const Environment& environment, ResolvedSettings& resolved) {
+void FindWords(Table table, ResolvedSettings& resolved) {
   Settings& settings = resolved.settings;
-  auto table = TableWith(environment(kProfilesVariable).value_or(""));
   if (!table) {
     resolved.rows_error = std::string(kProfilesVariable) + ": " + Printable(table.error().message);
     table = BuiltInProfiles();
@@ -210,8 +210,8 @@ void CheckVolumes(ResolvedSettings& resolved) {
       "volumes asks for claims, which resources leaves out: add persistentvolumeclaims to it");
 }
 
-ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
-                                 const TextMap& annotations) {
+static ResolvedSettings ResolveWith(Table table, const TextMap& flags,
+                                    const Environment& environment, const TextMap& annotations) {
   ResolvedSettings resolved;
   for (const Setting& setting : AllSettings()) {
     SettingValue value{setting.description.name, setting.description.default_value};
@@ -234,10 +234,16 @@ ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& enviro
     resolved.values.push_back(std::move(value));
   }
   RefuseUnknownAnnotations(annotations, resolved.annotation_errors);
-  FindWords(environment, resolved);
+  FindWords(std::move(table), resolved);
   CheckOwnerKind(resolved);
   CheckVolumes(resolved);
   return resolved;
+}
+
+ResolvedSettings ResolveSettings(const TextMap& flags, const Environment& environment,
+                                 const TextMap& annotations) {
+  return ResolveWith(TableWith(environment(kProfilesVariable).value_or("")), flags, environment,
+                     annotations);
 }
 
 bool IsKnownAnnotation(std::string_view key) {
@@ -271,9 +277,10 @@ std::vector<std::string> UnknownAnnotations::Lines() const {
   return lines;
 }
 
-std::vector<std::string> AnnotationErrors(const TextMap& annotations) {
+std::vector<std::string> AnnotationErrors(const TextMap& annotations,
+                                          std::shared_ptr<const ProfileTable> profiles) {
   const Environment none = [](const std::string&) { return std::nullopt; };
-  return ResolveSettings({}, none, annotations).annotation_errors;
+  return ResolveWith(std::move(profiles), {}, none, annotations).annotation_errors;
 }
 
 }  // namespace cluster_watcher

@@ -137,7 +137,8 @@ class UnknownAnnotations {
   std::size_t unnamed_ = 0;
 };
 
-// Returns the errors in a pod's setting annotations.
-std::vector<std::string> AnnotationErrors(const TextMap& annotations);
+// Returns the errors in a pod's setting annotations, where these profiles are known.
+std::vector<std::string> AnnotationErrors(const TextMap& annotations,
+                                          std::shared_ptr<const ProfileTable> profiles);
 
 }  // namespace cluster_watcher

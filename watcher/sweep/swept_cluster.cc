@@ -83,7 +83,7 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapsho
                                           const Decision& decision) {
   switch (outcome) {
     case Engine::Outcome::kKept:
-      return Keep(decision);
+      break;
     case Engine::Outcome::kMarked:
       if (!decision.abandoned()) return Keep(decision);
       if (engine_.judge().IsDue()) return LookAt(driver_.clock.Now() + kControllersTake);
@@ -105,10 +105,8 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapsho
                      "its deletion was begun and is done"};
       }
       return Swept{Swept::What::kDeleted, ToString(decision.reason), decision.detail};
-    case Engine::Outcome::kRehearsed:
-      break;
   }
-  return WouldBe(look);
+  return Keep(decision);
 }
 
 // The mark that it was abandoned must not stay for others to count, and an owner that was made

@@ -125,7 +125,7 @@ class Injector {
 
  private:
   Result<Done> Into(ManifestNode& object, const PodTemplate& found, const std::string& name) {
-    AnnotationProblems problems;
+    AnnotationProblems problems(settings_.profiles);
     problems.Add(found.pod);
     for (const std::string& problem : problems.Lines()) {
       messages_.AnnotationProblem(name, problem);

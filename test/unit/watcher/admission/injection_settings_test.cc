@@ -91,5 +91,14 @@ TEST(InjectionSettings, NameWhatIsWrong) {
   EXPECT_NE(ResolveInjectionSettings({}).errors[0].find("image: give"), std::string::npos);
 }
 
+TEST(InjectionSettings, ADefaultMayNameAnAddedRow) {
+  const std::string rows =
+      R"([{"name": "mine", "master": {"role": ["boss"]}, "cluster": "example.com/c"}])";
+  TextMap data{{"image", "x"}, {"profiles", rows}, {"default.profile", "mine"}};
+  EXPECT_EQ(ResolveInjectionSettings(data).errors, std::vector<std::string>());
+  data["default.profile"] = "yours";
+  EXPECT_EQ(ResolveInjectionSettings(data).errors.size(), 1u);
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -245,7 +245,7 @@ TEST(PatchText, IsAJsonPatch) {
 }
 
 std::vector<std::string> ProblemsOf(const JsonDocument& pod) {
-  AnnotationProblems problems;
+  AnnotationProblems problems(BuiltInProfiles());
   problems.Add(pod.root());
   return problems.Lines();
 }
@@ -306,7 +306,7 @@ TEST(AnnotationProblems, OnlyThoseThatAreNewCountAfterAnUpdate) {
   const auto since = [](const std::string& before, const std::string& now) {
     const auto old_pod = JsonDocument::Parse(Master(before));
     const auto new_pod = JsonDocument::Parse(Master(now));
-    AnnotationProblems old_problems, new_problems;
+    AnnotationProblems old_problems(BuiltInProfiles()), new_problems(BuiltInProfiles());
     old_problems.Add(old_pod->root());
     new_problems.Add(new_pod->root());
     return new_problems.Since(old_problems);

@@ -26,7 +26,7 @@ class ObserverTest : public testing::Test, protected Lab {
     if (!observer_) {
       in_force_.emplace(settings_, [this](const TextMap& annotations) {
         ResolvedSettings resolved = settings_;
-        resolved.annotation_errors = AnnotationErrors(annotations);
+        resolved.annotation_errors = AnnotationErrors(annotations, BuiltInProfiles());
         return resolved;
       });
       observer_.emplace(client_, discovery_, clock_, *in_force_);
