@@ -205,7 +205,7 @@ class Attempt {
     }
     if (uid_.empty() && !adopts_) {
       last_ = "an earlier one has not gone yet";
-      if (!meta->deleting) Ask(DeleteOf(ns_, *meta));
+      if (!meta->deleting) static_cast<void>(Ask(DeleteOf(ns_, *meta)));
       return {};
     }
     if (!uid_.empty() && uid_ != meta->uid) return End(Outcome::kFailed, "was replaced", true);
