@@ -374,6 +374,58 @@ TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
 }
 
+// What was taken off the resource since then stays on the pods.
+TEST_F(OfFrameworks, SettingsThatWereTakenOffTheResourceAreNoneOfItsPodsEither) {
+  Make(kDask);
+  for (const std::string& pod : Pods(kDask)) {
+    api().Patch("pods", ns_, pod,
+                R"({"metadata": {"annotations": {
+        "cluster-watcher/owner": "deployment/alice", "cluster-watcher/dry-run": "true",
+        "cluster-watcher/owner-namespace": ")" +
+                    kubernetes->Elsewhere() + "\"}}}");
+  }
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  ASSERT_TRUE(Keeps(watcher, kActive, 5)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_TRUE(IsAllGone(kDask));
+}
+
+// What a job says of its cluster's scheduler is on the pods for good.
+TEST_F(OfFrameworks, SettingsInTheTemplateOfAJobCount) {
+  Make(kDask);
+  const std::string job =
+      api().Create("daskjobs", ns_,
+                   CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
+                            R"({"cluster": {"spec": {"scheduler": {"metadata": {"annotations":
+                   {"cluster-watcher/dry-run": "true"}}}}}})"));
+  api().Patch("daskclusters", ns_, "c",
+              R"({"metadata": {"ownerReferences": )" +
+                  OwnedBy(kDask.api_version, "DaskJob", "c", job, true) + "}}");
+  api().Annotate("pods", ns_, Head(kDask), "cluster-watcher/dry-run", "true");
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+  EXPECT_TRUE(HasRoot(kDask));
+}
+
+TEST_F(OfFrameworks, AHoldInTheTemplateOfAJobHolds) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_,
+      CustomOf({"j", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
+               R"({"rayClusterSpec": {"headGroupSpec": {"template": {"metadata": {"annotations":
+                   {"cluster-watcher/hold-until": "2999-01-01T00:00:00Z"}}}}}})"));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay, {"--startup-grace=500ms"});
+  ASSERT_TRUE(Keeps(watcher, "keep: held", 3)) << watcher.Log();
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
