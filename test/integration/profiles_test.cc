@@ -426,6 +426,24 @@ TEST_F(OfFrameworks, AHoldInTheTemplateOfAJobHolds) {
   ASSERT_TRUE(Keeps(watcher, "keep: held", 3)) << watcher.Log();
 }
 
+// Everybody has a label "app".
+TEST_F(OfFrameworks, ADriversDeploymentOfTheSameAppIsNoneOfTheClusters) {
+  Make(kFlink);
+  api().Create("deployments", ns_,
+               R"({"metadata": {"name": "notebook", "labels": {"app": "c"}},
+      "spec": {"selector": {"matchLabels": {"role": "driver"}}, "template": {
+          "metadata": {"labels": {"app": "c", "role": "driver"}}, "spec": )" +
+                   std::string(kPodSpec) + "}}}");
+  const auto pods = [&] { return api().Names("pods", ns_, "role=driver"); };
+  ASSERT_TRUE(Eventually([&] { return pods().size() == 1; }));
+  const std::string creator = pods().front();
+  api().Annotate("flinkdeployments", ns_, "c", "cluster-watcher/owner", "pod/" + creator);
+  api().Delete("pods", ns_, creator);
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, creator); }));
+  Watcher& watcher = WatchHead(kFlink);
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown", 10)) << watcher.Log();
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
