@@ -166,6 +166,12 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
   Watcher& WatchHead(const Framework& of, std::vector<std::string> flags = {}) {
     return WatchAs(Head(of), std::move(flags));
   }
+  // With these rows beside the program's own.
+  Watcher& WatchWithRows(const std::string& pod, const std::string& rows) {
+    return Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",
+                "--poll-interval=100ms", "--grace-period=500ms", "--startup-grace=500ms"},
+               {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod, "CLUSTER_WATCHER_PROFILES=" + rows});
+  }
   void DriverGoes() { api().Delete("deployments", ns_, "bob"); }
   // The exit code of a command, whose output is in `said_`.
   int Says(std::vector<std::string> arguments) {
@@ -444,6 +450,43 @@ TEST_F(OfFrameworks, ADriversDeploymentOfTheSameAppIsNoneOfTheClusters) {
   EXPECT_TRUE(Keeps(watcher, "keep: unknown", 10)) << watcher.Log();
 }
 
+// Its row leads to an object where the cluster's name should be.
+TEST_F(OfFrameworks, WhatCannotTellWhichClusterItUsesMayUseAny) {
+  const std::string rows = R"([{"name": "ray", "master": {"ray.io/node-type": ["head"]},
+      "cluster": "ray.io/cluster", "root": {"resource": "rayclusters.ray.io", "kind": "RayCluster"},
+      "uses": {"resource": "rayjobs.ray.io", "cluster": "spec.clusterSelector",
+               "state": "status.jobDeploymentStatus", "ended": ["Complete"]}}])";
+  Make(kRay);
+  api().Create("rayjobs", ns_, CustomOf({"none"}));
+  api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Running"})");
+  Watcher& watcher = WatchWithRows(Head(kRay), rows);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: unknown", 5)) << watcher.Log();
+  EXPECT_GE(watcher.LinesWith("rayjob.ray.io/j"), 1u) << watcher.Log();
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Complete"})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, SoMayTheResourceItself) {
+  const std::string rows = R"([{"name": "flink", "master": {"component": ["jobmanager"]},
+      "cluster": "app", "members": {"type": ["flink-native-kubernetes"]},
+      "root": {"resource": "flinkdeployments.flink.apache.org", "kind": "FlinkDeployment"},
+      "uses": {"resource": "flinksessionjobs.flink.apache.org", "cluster": "spec.deploymentName",
+               "state": "status.jobStatus.state", "ended": ["FINISHED"],
+               "itself": "spec.podTemplate.spec.containers.job"}}])";
+  Make(kFlink);
+  api().Patch("flinkdeployments", ns_, "c",
+              R"({"spec": {"podTemplate": {"spec": {"containers": [{"name": "x"}]}}}})");
+  Watcher& watcher = WatchWithRows(Head(kFlink), rows);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: unknown", 5)) << watcher.Log();
+  api().SetStatus("flinkdeployments", ns_, "c", R"({"jobStatus": {"state": "FINISHED"}})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
@@ -639,11 +682,7 @@ TEST_F(OfFrameworks, AnInstallationsOwnRowIsAProfile) {
                   {{"cluster-watcher/owner", "deployment/bob"}}};
   api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
   ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
-  Watcher& watcher =
-      Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0", "--poll-interval=100ms",
-           "--grace-period=500ms", "--startup-grace=500ms"},
-          {"POD_NAMESPACE=" + ns_, "POD_NAME=" + api().Names("pods", ns_, "role=boss").front(),
-           "CLUSTER_WATCHER_PROFILES=" + rows});
+  Watcher& watcher = WatchWithRows(api().Names("pods", ns_, "role=boss").front(), rows);
   ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   DriverGoes();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();

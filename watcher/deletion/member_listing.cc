@@ -77,7 +77,8 @@ void MemberListing::AddEndedUses(Listed& listed, const Patience& patience) {
       ApiRequest::List(**type, cluster_.ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (!meta || !uses->IsOf(item, cluster_.name) || !uses->HasEnded(item)) return;
+        const auto is_of_cluster = uses->IsOf(item, cluster_.name);
+        if (!meta || !is_of_cluster || !*is_of_cluster || !uses->HasEnded(item)) return;
         listed.objects.push_back({**type, *std::move(meta)});
       },
       patience);
