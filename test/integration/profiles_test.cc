@@ -487,6 +487,21 @@ TEST_F(OfFrameworks, SoMayTheResourceItself) {
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
 }
 
+// Its pods are neither the resource's nor gone as long as it is there.
+TEST_F(OfFrameworks, AWorkloadThatSomebodyAddedGoesBeforeTheResource) {
+  Make(kRay);
+  api().Create("deployments", ns_,
+               DeploymentOf({{"added", Labels(kRay, {})}, 1, Labels(kRay, {}), {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return Pods(kRay).size() == 3; }));
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return !HasRoot(kRay); }, std::chrono::minutes(1))) << watcher.Log();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_FALSE(api().Exists("deployments", ns_, "added"));
+  EXPECT_TRUE(IsAllGone(kRay));
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
