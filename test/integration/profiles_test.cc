@@ -502,6 +502,17 @@ TEST_F(OfFrameworks, AWorkloadThatSomebodyAddedGoesBeforeTheResource) {
   EXPECT_TRUE(IsAllGone(kRay));
 }
 
+TEST_F(OfFrameworks, OfSeveralMastersTheResourceIsWhatAPersonDeletes) {
+  Make(kRay);
+  api().Create(
+      "deployments", ns_,
+      DeploymentOf({{"second", Labels(kRay, kRay.master)}, 1, Labels(kRay, kRay.master), {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return Pods(kRay).size() == 3; }));
+  EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
+  EXPECT_FALSE(HasRoot(kRay)) << said_;
+  EXPECT_FALSE(api().Exists("deployments", ns_, "second")) << said_;
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
