@@ -513,6 +513,17 @@ TEST_F(OfFrameworks, OfSeveralMastersTheResourceIsWhatAPersonDeletes) {
   EXPECT_FALSE(api().Exists("deployments", ns_, "second")) << said_;
 }
 
+// A person passes them over, and their operator waits for them.
+TEST_F(OfFrameworks, SessionJobsThatRunGoTooWhereAPersonAsks) {
+  Make(kFlink);
+  api().Create("flinksessionjobs", ns_, CustomOf({"j"}, R"({"deploymentName": "c"})"));
+  api().SetStatus("flinksessionjobs", ns_, "j", R"({"jobStatus": {"state": "RUNNING"}})");
+  EXPECT_EQ(Says({"delete", "c", "--app=deployment/bob", "--app-status=completed"}), 0) << said_;
+  EXPECT_TRUE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
+  EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
+  EXPECT_FALSE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
