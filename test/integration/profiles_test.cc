@@ -432,6 +432,17 @@ TEST_F(OfFrameworks, AHoldInTheTemplateOfAJobHolds) {
   ASSERT_TRUE(Keeps(watcher, "keep: held", 3)) << watcher.Log();
 }
 
+TEST_F(OfFrameworks, TheResourceIsNoOwnerOfItsClusterThoughAJobMadeIt) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_, CustomOf({"j", {}, {{"cluster-watcher/owner", "raycluster.ray.io/c"}}}));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured", 3)) << watcher.Log();
+}
+
 // Everybody has a label "app".
 TEST_F(OfFrameworks, ADriversDeploymentOfTheSameAppIsNoneOfTheClusters) {
   Make(kFlink);
@@ -522,6 +533,17 @@ TEST_F(OfFrameworks, SessionJobsThatRunGoTooWhereAPersonAsks) {
   EXPECT_TRUE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
   EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
   EXPECT_FALSE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
+}
+
+// The words of a cluster that nothing tells more of.
+TEST_F(OfFrameworks, ARowInPlaceOfOshinkosIsMeantWhereNoneIsGiven) {
+  const std::string rows =
+      R"([{"name": "oshinko", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";
+  const Metadata master{"m", {{"role", "boss"}, {"example.com/cluster", "c"}}};
+  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
+  Watcher& command = Run({"hold", "c", "--kubeconfig=" + kubeconfig(), "--namespace=" + ns_},
+                         {"CLUSTER_WATCHER_PROFILES=" + rows});
+  EXPECT_EQ(command.WaitForExit(), 0) << command.Output() << command.Log();
 }
 
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
