@@ -68,7 +68,7 @@ JsonValue PodTemplateOf(const ResourceType& type, JsonValue object) {
 
 JsonValue MasterTemplateOf(const ClusterId& cluster, const KubeObject& root, JsonValue whole,
                            JsonDocument& made) {
-  if (!cluster.IsResource(root)) return PodTemplateOf(root.type, whole);
+  if (!cluster.IsFrameworks(root)) return PodTemplateOf(root.type, whole);
   made = cluster.profile->MasterTemplate(whole);
   return made.root();
 }

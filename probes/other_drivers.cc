@@ -7,6 +7,15 @@
 #include "probes/owner_kinds.h"
 
 namespace cluster_watcher {
+namespace {
+
+// By the fields that its profile's row names.
+ApiError CantTell(const KubeObject& user, const Error& error) {
+  return {ApiFailure::kUnexpected,
+          "what " + user.Describe() + " uses can't be told: " + error.message, std::nullopt};
+}
+
+}  // namespace
 
 Result<bool, ApiError> ClusterProbe::IsControlledBy(KubeObject object, const std::string& uid,
                                                     const Patience& patience) {
@@ -70,8 +79,11 @@ void ClusterProbe::FindOwnJob(DriverSearch& search, const Patience& patience) {
   const auto resource = ResourceOf(search.cluster, patience, &whole);
   if (!resource) drivers.unknown = resource.error();
   if (!resource || !*resource) return;
+  if (uses->HasEnded(whole.root())) return;
   const auto job = uses->itself->Locate(whole.root());
-  if (job && job->Exists() && !job->IsNull() && !uses->HasEnded(whole.root())) {
+  if (!job) {
+    drivers.unknown = CantTell(**resource, job.error());
+  } else if (job->Exists() && !job->IsNull()) {
     drivers.in_use_by = "the job of " + (*resource)->Describe();
   }
 }
@@ -92,9 +104,15 @@ void ClusterProbe::FindUsesByName(DriverSearch& search, const Patience& patience
       drivers.unknown = Malformed(**type, meta.error());
       return;
     }
-    if (!uses->IsOf(item, cluster.name) || uses->HasEnded(item)) return;
+    if (uses->HasEnded(item)) return;
+    const auto is_of_cluster = uses->IsOf(item, cluster.name);
+    if (is_of_cluster && !*is_of_cluster) return;
     const KubeObject user{**type, *std::move(meta)};
     if (user.meta.uid == search.owner.uid) return;
+    if (!is_of_cluster) {
+      drivers.unknown = CantTell(user, is_of_cluster.error());
+      return;
+    }
     const auto controlled = IsControlledBy(user, search.owner.uid, patience);
     if (!controlled) drivers.unknown = controlled.error();
     if (controlled && !*controlled) drivers.in_use_by = user.Describe();

@@ -69,7 +69,7 @@ class OwnerReader::Climb {
       return false;
     }
     if (!selected_) return false;
-    return !but_.IsLabelled(meta) || (IsMade(type) && IsLeftBehind(meta, owner_));
+    return !but_.Owns(meta) || (IsMade(type) && IsLeftBehind(meta, owner_));
   }
   // Whether what objects of this kind control doesn't count.
   bool EndsAt(const ResourceType& type) const { return type.kind == owner_.pods_not_below; }
@@ -160,7 +160,7 @@ Result<std::string, ApiError> OwnerReader::FindMaker(const std::string& ns, cons
     auto found = AnyObject(
         ApiRequest::List(**type, ns),
         [&](const ObjectMeta& meta, JsonValue item) -> Result<bool, ApiError> {
-          const bool is_clusters = but.IsLabelled(meta) || meta.uid == but.root_uid;
+          const bool is_clusters = but.Owns(meta) || meta.uid == but.root_uid;
           if (is_clusters || !IsNamedAfter(pod, meta.name)) return false;
           const KubeObject object{**type, meta};
           auto fields = Read(object, item, Freshness::kConsistent, patience);
@@ -200,7 +200,7 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         if (!RunsSomething(owner.type, meta, pod) || but.IsCaller(meta)) return false;
         const std::string name = kPodPrefix + meta.name;
-        if (but.IsLabelled(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
+        if (but.Owns(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
         running = name;
         return true;
       },
@@ -225,7 +225,7 @@ Result<std::string, ApiError> OwnerReader::FindRun(const OwnerOfPods& owner,
         if (!owned && !IsLeftBehind(meta, owner)) return false;
         const OwnerReference* const controller = meta.Controller();
         const bool controlled = controller != nullptr && controller->uid == owner.uid;
-        is_of_owner = controlled || !but.IsLabelled(meta);
+        is_of_owner = controlled || !but.Owns(meta);
         if (meta.deleting || but.has_completed) return false;
         const KubeObject run{**type, meta};
         auto fields = Read(run, item, Freshness::kConsistent, patience);
@@ -256,11 +256,11 @@ Result<std::string, ApiError> OwnerReader::FindPodOfRuns(const OwnerOfPods& owne
         const OwnerReference* const run = meta.Controller();
         bool is_of_owner;
         if (run == nullptr) {
-          is_of_owner = but.IsLabelled(meta) ? IsLeftBehind(meta, owner) : IsNobodys(meta, owner);
+          is_of_owner = but.Owns(meta) ? IsLeftBehind(meta, owner) : IsNobodys(meta, owner);
         } else if (const auto listed = runs.find(run->uid); listed != runs.end()) {
           is_of_owner = listed->second;
         } else {
-          is_of_owner = IsJob(*run) && !but.IsLabelled(meta) && IsNamedAfter(run->name, owner.name);
+          is_of_owner = IsJob(*run) && !but.Owns(meta) && IsNamedAfter(run->name, owner.name);
         }
         if (!is_of_owner) return false;
         running = kPodPrefix + meta.name;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "probes/cluster_id.h"
 #include "probes/field_path.h"
 #include "probes/kube/discovery.h"
 #include "probes/kube/kube_client.h"
@@ -17,14 +18,12 @@
 
 namespace cluster_watcher {
 
-using Label = std::pair<std::string, std::string>;  // key and value
-
 // The pods that are none of the owner's, or don't count: the cluster's own, and the caller.
 struct ClusterOfPods {
-  Label label = {};             // empty: there is no such cluster
-  std::string root_uid = {};    // of its master root; empty: it isn't known
-  std::string caller_uid = {};  // of the pod that we are, which is about to end; may be empty
-  std::string caller = {};      // its name, where its UID isn't known; empty: there is none
+  std::optional<ClusterId> id = {};  // nullopt: there is no such cluster
+  std::string root_uid = {};         // of its master root; empty: it isn't known
+  std::string caller_uid = {};       // of the pod that we are, which is about to end; may be empty
+  std::string caller = {};           // its name, where its UID isn't known; empty: there is none
   // The driver has said that it has completed: only pods count, none of its unfinished runs, and
   // where there is no caller, the pod that said so doesn't either, whichever it was.
   bool has_completed = false;
@@ -33,8 +32,8 @@ struct ClusterOfPods {
   bool IsCaller(const ObjectMeta& pod) const {
     return caller_uid.empty() ? pod.name == caller : pod.uid == caller_uid;
   }
-  // Whether it carries the cluster's label.
-  bool IsLabelled(const ObjectMeta& meta) const { return meta.Label(label.first) == label.second; }
+  // Whether it is labelled as the cluster's.
+  bool Owns(const ObjectMeta& meta) const { return id && meta.ns() == id->ns && id->Owns(meta); }
 };
 
 // An object that pods and runs belong to; it need not exist any more.
@@ -72,8 +71,8 @@ class OwnerReader {
   // Returns the name of something of `owner` that runs, "pod/bob-1"; empty if nothing does. That is
   // an unfinished run of it, or a pod in which something of its kind runs, found by the selector or
   // by its controllers up to the owner's UID, at any depth. A pod that the selector finds isn't the
-  // owner's if it carries the label of the cluster `but` and the master root controls it, or
-  // another root that carries the label, or none. Reads page by page up to the first one.
+  // owner's if it is labelled as the cluster's, `but`, and the master root controls it, or another
+  // root that is so labelled, or none. Reads page by page up to the first one.
   Result<std::string, ApiError> FindRunning(const OwnerOfPods& owner, const ClusterOfPods& but,
                                             const Patience& patience);
 

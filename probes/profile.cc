@@ -70,9 +70,10 @@ std::string LabelRule::ToText() const {
   return text;
 }
 
-bool ProfileUses::IsOf(JsonValue object, const std::string& name) const {
+Result<bool> ProfileUses::IsOf(JsonValue object, const std::string& name) const {
   const auto named = cluster.Find(object);
-  return named && *named == name;
+  if (!named) return Unexpected{named.error()};
+  return *named == name;
 }
 
 bool ProfileUses::HasEnded(JsonValue object) const {

@@ -38,7 +38,8 @@ struct ProfileUses {
   std::optional<FieldPath> itself;  // where it is there, the root has such a state too
   bool blocks = false;              // the root isn't finalized while there are any
 
-  bool IsOf(JsonValue object, const std::string& name) const;  // of the cluster of this name
+  // Whether it is of the cluster of this name. Fails where FieldPath does.
+  Result<bool> IsOf(JsonValue object, const std::string& name) const;
   bool HasEnded(JsonValue object) const;
 };
 

@@ -166,6 +166,12 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
   Watcher& WatchHead(const Framework& of, std::vector<std::string> flags = {}) {
     return WatchAs(Head(of), std::move(flags));
   }
+  // With these rows beside the program's own.
+  Watcher& WatchWithRows(const std::string& pod, const std::string& rows) {
+    return Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",
+                "--poll-interval=100ms", "--grace-period=500ms", "--startup-grace=500ms"},
+               {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod, "CLUSTER_WATCHER_PROFILES=" + rows});
+  }
   void DriverGoes() { api().Delete("deployments", ns_, "bob"); }
   // The exit code of a command, whose output is in `said_`.
   int Says(std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {
@@ -374,6 +380,172 @@ TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
 }
 
+// What was taken off the resource since then stays on the pods.
+TEST_F(OfFrameworks, SettingsThatWereTakenOffTheResourceAreNoneOfItsPodsEither) {
+  Make(kDask);
+  for (const std::string& pod : Pods(kDask)) {
+    api().Patch("pods", ns_, pod,
+                R"({"metadata": {"annotations": {
+        "cluster-watcher/owner": "deployment/alice", "cluster-watcher/dry-run": "true",
+        "cluster-watcher/owner-namespace": ")" +
+                    kubernetes->Elsewhere() + "\"}}}");
+  }
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  ASSERT_TRUE(Keeps(watcher, kActive, 5)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_TRUE(IsAllGone(kDask));
+}
+
+// What a job says of its cluster's scheduler is on the pods for good.
+TEST_F(OfFrameworks, SettingsInTheTemplateOfAJobCount) {
+  Make(kDask);
+  const std::string job =
+      api().Create("daskjobs", ns_,
+                   CustomOf({"c", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
+                            R"({"cluster": {"spec": {"scheduler": {"metadata": {"annotations":
+                   {"cluster-watcher/dry-run": "true"}}}}}})"));
+  api().Patch("daskclusters", ns_, "c",
+              R"({"metadata": {"ownerReferences": )" +
+                  OwnedBy(kDask.api_version, "DaskJob", "c", job, true) + "}}");
+  api().Annotate("pods", ns_, Head(kDask), "cluster-watcher/dry-run", "true");
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+  EXPECT_TRUE(HasRoot(kDask));
+}
+
+TEST_F(OfFrameworks, AHoldInTheTemplateOfAJobHolds) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_,
+      CustomOf({"j", {}, {{"cluster-watcher/owner", "deployment/bob"}}},
+               R"({"rayClusterSpec": {"headGroupSpec": {"template": {"metadata": {"annotations":
+                   {"cluster-watcher/hold-until": "2999-01-01T00:00:00Z"}}}}}})"));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  DriverGoes();
+  Watcher& watcher = WatchHead(kRay, {"--startup-grace=500ms"});
+  ASSERT_TRUE(Keeps(watcher, "keep: held", 3)) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, TheResourceIsNoOwnerOfItsClusterThoughAJobMadeIt) {
+  Make(kRay);
+  const std::string job = api().Create(
+      "rayjobs", ns_, CustomOf({"j", {}, {{"cluster-watcher/owner", "raycluster.ray.io/c"}}}));
+  api().Patch("rayclusters", ns_, "c",
+              R"({"metadata": {"annotations": null, "ownerReferences": )" +
+                  OwnedBy("ray.io/v1", "RayJob", "j", job, true) + "}}");
+  Watcher& watcher = WatchHead(kRay);
+  EXPECT_TRUE(Keeps(watcher, "keep: misconfigured", 3)) << watcher.Log();
+}
+
+// Everybody has a label "app".
+TEST_F(OfFrameworks, ADriversDeploymentOfTheSameAppIsNoneOfTheClusters) {
+  Make(kFlink);
+  api().Create("deployments", ns_,
+               R"({"metadata": {"name": "notebook", "labels": {"app": "c"}},
+      "spec": {"selector": {"matchLabels": {"role": "driver"}}, "template": {
+          "metadata": {"labels": {"app": "c", "role": "driver"}}, "spec": )" +
+                   std::string(kPodSpec) + "}}}");
+  const auto pods = [&] { return api().Names("pods", ns_, "role=driver"); };
+  ASSERT_TRUE(Eventually([&] { return pods().size() == 1; }));
+  const std::string creator = pods().front();
+  api().Annotate("flinkdeployments", ns_, "c", "cluster-watcher/owner", "pod/" + creator);
+  api().Delete("pods", ns_, creator);
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, creator); }));
+  Watcher& watcher = WatchHead(kFlink);
+  EXPECT_TRUE(Keeps(watcher, "keep: unknown", 10)) << watcher.Log();
+}
+
+// Its row leads to an object where the cluster's name should be.
+TEST_F(OfFrameworks, WhatCannotTellWhichClusterItUsesMayUseAny) {
+  const std::string rows = R"([{"name": "ray", "master": {"ray.io/node-type": ["head"]},
+      "cluster": "ray.io/cluster", "root": {"resource": "rayclusters.ray.io", "kind": "RayCluster"},
+      "uses": {"resource": "rayjobs.ray.io", "cluster": "spec.clusterSelector",
+               "state": "status.jobDeploymentStatus", "ended": ["Complete"]}}])";
+  Make(kRay);
+  api().Create("rayjobs", ns_, CustomOf({"none"}));
+  api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Running"})");
+  Watcher& watcher = WatchWithRows(Head(kRay), rows);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: unknown", 5)) << watcher.Log();
+  EXPECT_GE(watcher.LinesWith("rayjob.ray.io/j"), 1u) << watcher.Log();
+  api().SetStatus("rayjobs", ns_, "j", R"({"jobDeploymentStatus": "Complete"})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
+TEST_F(OfFrameworks, SoMayTheResourceItself) {
+  const std::string rows = R"([{"name": "flink", "master": {"component": ["jobmanager"]},
+      "cluster": "app", "members": {"type": ["flink-native-kubernetes"]},
+      "root": {"resource": "flinkdeployments.flink.apache.org", "kind": "FlinkDeployment"},
+      "uses": {"resource": "flinksessionjobs.flink.apache.org", "cluster": "spec.deploymentName",
+               "state": "status.jobStatus.state", "ended": ["FINISHED"],
+               "itself": "spec.podTemplate.spec.containers.job"}}])";
+  Make(kFlink);
+  api().Patch("flinkdeployments", ns_, "c",
+              R"({"spec": {"podTemplate": {"spec": {"containers": [{"name": "x"}]}}}})");
+  Watcher& watcher = WatchWithRows(Head(kFlink), rows);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Keeps(watcher, "keep: unknown", 5)) << watcher.Log();
+  api().SetStatus("flinkdeployments", ns_, "c", R"({"jobStatus": {"state": "FINISHED"}})");
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+}
+
+// Its pods are neither the resource's nor gone as long as it is there.
+TEST_F(OfFrameworks, AWorkloadThatSomebodyAddedGoesBeforeTheResource) {
+  Make(kRay);
+  api().Create("deployments", ns_,
+               DeploymentOf({{"added", Labels(kRay, {})}, 1, Labels(kRay, {}), {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return Pods(kRay).size() == 3; }));
+  Watcher& watcher = WatchHead(kRay);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return !HasRoot(kRay); }, std::chrono::minutes(1))) << watcher.Log();
+  ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
+  EXPECT_FALSE(api().Exists("deployments", ns_, "added"));
+  EXPECT_TRUE(IsAllGone(kRay));
+}
+
+TEST_F(OfFrameworks, OfSeveralMastersTheResourceIsWhatAPersonDeletes) {
+  Make(kRay);
+  api().Create(
+      "deployments", ns_,
+      DeploymentOf({{"second", Labels(kRay, kRay.master)}, 1, Labels(kRay, kRay.master), {}, ""}));
+  ASSERT_TRUE(Eventually([&] { return Pods(kRay).size() == 3; }));
+  EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
+  EXPECT_FALSE(HasRoot(kRay)) << said_;
+  EXPECT_FALSE(api().Exists("deployments", ns_, "second")) << said_;
+}
+
+// A person passes them over, and their operator waits for them.
+TEST_F(OfFrameworks, SessionJobsThatRunGoTooWhereAPersonAsks) {
+  Make(kFlink);
+  api().Create("flinksessionjobs", ns_, CustomOf({"j"}, R"({"deploymentName": "c"})"));
+  api().SetStatus("flinksessionjobs", ns_, "j", R"({"jobStatus": {"state": "RUNNING"}})");
+  EXPECT_EQ(Says({"delete", "c", "--app=deployment/bob", "--app-status=completed"}), 0) << said_;
+  EXPECT_TRUE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
+  EXPECT_EQ(Says({"delete", "c", "--wait"}), 0) << said_;
+  EXPECT_FALSE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
+}
+
+// The words of a cluster that nothing tells more of.
+TEST_F(OfFrameworks, ARowInPlaceOfOshinkosIsMeantWhereNoneIsGiven) {
+  const std::string rows =
+      R"([{"name": "oshinko", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";
+  const Metadata master{"m", {{"role", "boss"}, {"example.com/cluster", "c"}}};
+  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
+  Watcher& command = Run({"hold", "c", "--kubeconfig=" + kubeconfig(), "--namespace=" + ns_},
+                         {"CLUSTER_WATCHER_PROFILES=" + rows});
+  EXPECT_EQ(command.WaitForExit(), 0) << command.Output() << command.Log();
+}
+
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));
@@ -572,9 +744,8 @@ TEST_F(OfFrameworks, OshinkosClusterIsNotMeantInSilenceEither) {
   EXPECT_EQ(Says({"check", kCluster, "--profile=oshinko"}), 0) << said_;
 }
 
-constexpr char kRows[] =
-    R"(CLUSTER_WATCHER_PROFILES=[{"name": "mine", "master": {"role": ["boss"]}, )"
-    R"("cluster": "example.com/cluster"}])";
+constexpr char kRows[] = R"([{"name": "mine", "master": {"role": ["boss"]}, )"
+                         R"("cluster": "example.com/cluster"}])";
 
 // With an installation's own row.
 class OfARow : public OfFrameworks {
@@ -588,10 +759,7 @@ class OfARow : public OfFrameworks {
     ASSERT_TRUE(Eventually([&] { return !api().Names("pods", ns_, "role=boss").empty(); }));
   }
   Watcher& WatchMaster(const std::string& rows = kRows) {
-    return Run({"watch", "--kubeconfig=" + kubeconfig(), "--listen=127.0.0.1:0",
-                "--poll-interval=100ms", "--grace-period=500ms", "--startup-grace=500ms"},
-               {"POD_NAMESPACE=" + ns_, "POD_NAME=" + api().Names("pods", ns_, "role=boss").front(),
-                rows});
+    return WatchWithRows(api().Names("pods", ns_, "role=boss").front(), rows);
   }
 };
 
@@ -632,7 +800,7 @@ TEST_F(OfARow, ARootThatIsOshinkosIsNoneInARowsWords) {
   EXPECT_EQ(watcher.Stop(SIGTERM), 0);
   EXPECT_EQ(Says({"sweep", "--grace-period=500ms", "--confirmations=2", "--poll-interval=100ms",
                   "--startup-grace=500ms"},
-                 {kRows}),
+                 {"CLUSTER_WATCHER_PROFILES=" + std::string(kRows)}),
             0)
       << said_;
   EXPECT_TRUE(api().Exists("deployments", ns_, "m")) << said_;

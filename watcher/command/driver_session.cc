@@ -41,7 +41,7 @@ void DriverSession::Use(SharedProfile words) {
 }
 
 ClusterId DriverSession::cluster() const {
-  return {(*settings_)->ns, words_ ? words_ : DefaultProfile(), (*settings_)->cluster};
+  return {(*settings_)->ns, words_ ? words_ : (*settings_)->Words(), (*settings_)->cluster};
 }
 
 ListedTools::ListedTools(DriverSession& session, const std::string& ns, const std::string& label)

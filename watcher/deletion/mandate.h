@@ -39,6 +39,7 @@ class Mandate {
   bool is_root_read() const { return root_read_.has_value(); }
   const KubeObject& root() const { return root_.object(); }
   const WatcherId& condemned_by() const { return condemned_by_; }
+  bool is_asked() const { return is_asked_; }  // by a person
 
  private:
   bool IsWhole() const { return !sent_.any_accepted; }

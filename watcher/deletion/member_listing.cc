@@ -26,8 +26,9 @@ bool ClaimingSet::HasMade(const ObjectMeta& claim) const {
          });
 }
 
-MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster)
-    : tools_(tools), warn_once_(warn_once), cluster_(std::move(cluster)) {}
+MemberListing::MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster,
+                             bool is_asked)
+    : tools_(tools), warn_once_(warn_once), cluster_(std::move(cluster)), is_asked_(is_asked) {}
 
 MemberListing::Listed MemberListing::List(const Patience& patience) {
   if (refresh_kinds_) {
@@ -53,12 +54,12 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
     if (IsKept(object)) listed.kept.push_back(object);
     return true;
   });
-  AddEndedUses(listed, patience);
+  AddUses(listed, patience);
   return listed;
 }
 
 // A custom resource that has any isn't finalized. They don't carry the cluster's label.
-void MemberListing::AddEndedUses(Listed& listed, const Patience& patience) {
+void MemberListing::AddUses(Listed& listed, const Patience& patience) {
   const auto& uses = cluster_.profile->uses;
   if (!uses || !uses->blocks) return;
   const auto fails = [&](const ApiError& error) {
@@ -77,8 +78,9 @@ void MemberListing::AddEndedUses(Listed& listed, const Patience& patience) {
       ApiRequest::List(**type, cluster_.ns),
       [&](JsonValue item) {
         auto meta = ReadObjectMeta(item);
-        if (!meta || !uses->IsOf(item, cluster_.name) || !uses->HasEnded(item)) return;
-        listed.objects.push_back({**type, *std::move(meta)});
+        const auto is_of_cluster = uses->IsOf(item, cluster_.name);
+        if (!meta || !is_of_cluster || !*is_of_cluster) return;
+        if (is_asked_ || uses->HasEnded(item)) listed.objects.push_back({**type, *std::move(meta)});
       },
       patience);
   if (!read) fails(read.error());

@@ -42,7 +42,8 @@ class MemberListing {
     std::vector<std::string> failed;         // why kinds could not be listed this time
   };
 
-  MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster);
+  // `is_asked`: by a person, whom no use of the cluster binds.
+  MemberListing(const Tools& tools, WarnOnce& warn_once, ClusterId cluster, bool is_asked);
 
   Listed List(const Patience& patience = {});
 
@@ -55,7 +56,7 @@ class MemberListing {
  private:
   // Kinds of no member, of which there may be what is to be kept.
   std::vector<ResourceType> OtherKinds(MemberKinds& kinds, const Patience& patience) const;
-  void AddEndedUses(Listed& listed, const Patience& patience);
+  void AddUses(Listed& listed, const Patience& patience);
   std::vector<ApiRequest> Requests(std::span<const ResourceType> types) const;
   void Note(const ApiRequest& request, JsonValue item, Listed& listed) const;
   void NoteSet(const ApiRequest& request, JsonValue item, const ObjectMeta& meta,
@@ -71,6 +72,7 @@ class MemberListing {
   const Tools& tools_;
   WarnOnce& warn_once_;
   const ClusterId cluster_;
+  const bool is_asked_;
   std::vector<std::string> skipped_;
   std::set<std::string> readable_;   // kinds that a listing could read, and that are still served
   std::set<std::string> forbidden_;  // kinds of which a list was refused, and asked for again

@@ -5,6 +5,7 @@
 
 #include "probes/base/names.h"
 #include "probes/cluster_probe.h"
+#include "probes/masters.h"
 #include "probes/owner_kinds.h"
 #include "watcher/deletion/objects_by_uid.h"
 #include "watcher/protocol/marks.h"
@@ -62,14 +63,32 @@ std::set<std::string> AboveOwner(const ObjectsByUid& now, const DeletionMemory& 
   return above;
 }
 
+bool IsController(const ResourceType& type) {
+  return IsWorkload(type) ? type.kind != "Pod"
+                          : FindBuiltInByName(type.plural, type.group) == nullptr;
+}
+
 // Controllers come first: what they control can't be made again then. Claims of a StatefulSet can't
 // be found once it is gone, so they come before it.
 int OrderOfKind(const ResourceType& type) {
   if (IsClaim(type)) return 1;
   if (type.kind == "StatefulSet") return 2;
-  const bool is_controller =
-      IsWorkload(type) ? type.kind != "Pod" : FindBuiltInByName(type.plural, type.group) == nullptr;
-  return is_controller ? 0 : 3;
+  return IsController(type) ? 0 : 3;
+}
+
+// Whether an operator may make it again while its custom resource is there: Flink's makes a
+// JobManager's Deployment that belongs to nothing. Any other controller is somebody's addition.
+bool IsOperators(const KubeObject& object, const ClusterId& cluster) {
+  return cluster.Owns(object.meta) &&
+         (!IsController(object.type) || IsMaster(object.type, object.meta, *cluster.profile));
+}
+
+// Whether a member goes right before the root.
+bool GoesLast(const KubeObject& object, const DeletionMemory& memory) {
+  if (memory.root_uid.empty()) return false;
+  return object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
+         IsOfRootSet(object, memory) ||
+         (memory.root_is_resource && IsOperators(object, memory.cluster));
 }
 
 enum class Controlled { kByMember, kByMasterRoot, kByOther };
@@ -134,11 +153,7 @@ using Group = KubeObjects MemberPass::*;
 Group SortMember(const KubeObject& object, DeletionMemory& memory, MemberPass& pass) {
   List(object, memory, pass);
   if (IsClaim(object.type) && memory.volumes == Volumes::kCollect) return &MemberPass::to_collect;
-  const bool is_needed = object.type->kind == "NetworkPolicy" || IsMounted(object, memory) ||
-                         IsOfRootSet(object, memory) ||
-                         (memory.root_is_resource && memory.cluster.Owns(object.meta));
-  const bool is_last = is_needed && !memory.root_uid.empty();
-  return is_last ? &MemberPass::last : &MemberPass::to_delete;
+  return GoesLast(object, memory) ? &MemberPass::last : &MemberPass::to_delete;
 }
 
 // Returns the group of an object with a controller; nullptr if it belongs to none.
@@ -158,7 +173,8 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
   // It goes by its ownerReference, which is taken off one that must stay.
   if (IsClaim(object.type)) return nullptr;
   memory.below.emplace(object.meta.uid, *controller.member_uid);
-  return &MemberPass::leftovers;
+  const KubeObject* member = now.Find(controller.member_uid->ToText());
+  return member != nullptr && GoesLast(*member, memory) ? nullptr : &MemberPass::leftovers;
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ struct DeletionMemory {
 struct MemberPass {
   KubeObjects to_delete;  // members that still exist
   KubeObjects leftovers;  // objects that members control, or did before they went
-  // Members that go right before the root: NetworkPolicies, one of which may let us out, and what
-  // the master pod needs to start.
+  // Members that go right before the root, with what they control: NetworkPolicies, one of which
+  // may let us out, what the master pod needs to start, and what an operator would make again.
   KubeObjects last;
   KubeObjects to_collect;             // claims to mark for collection
   KubeObjects used_again;             // claims that stay, marked since an earlier deletion

@@ -14,7 +14,7 @@ PassReader::PassReader(const Tools& tools, WarnOnce& warn_once, const ClusterId&
       cluster_(cluster),
       mandate_(mandate),
       memory_(memory),
-      listing_(tools, warn_once, cluster),
+      listing_(tools, warn_once, cluster, mandate.is_asked()),
       survivors_(tools, cluster) {}
 
 PassView PassReader::Read(bool late) {

@@ -203,7 +203,8 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
 std::string Reaper::LeftOf(const Snapshot& look) {
   if (!look.root || !look.root->meta.deleting) return "";
   std::vector<std::string> left;
-  const auto listed = MemberListing(tools_, warn_once_, *look.cluster).List(RepeatedReads(tools_));
+  const auto listed =
+      MemberListing(tools_, warn_once_, *look.cluster, false).List(RepeatedReads(tools_));
   for (const KubeObject& object : listed.objects) {
     if (object.meta.uid != look.root->meta.uid) left.push_back(object.Describe());
   }

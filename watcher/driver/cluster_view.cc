@@ -325,7 +325,10 @@ Result<ClusterView, ApiError> ReadClusterView(KubeClient& client, Discovery& dis
       view.is_made_by_create = IsMadeByCreate(whole.root());
     }
   } else {
-    for (const KubeObject& root : *roots) view.rivals.push_back(root.Describe());
+    for (const KubeObject& root : *roots) {
+      view.rivals.push_back(root.Describe());
+      if (cluster.IsFrameworks(root)) view.resource = root;
+    }
   }
   for (const Part& part : *parts) {
     // An object that is kept outlives its cluster.

@@ -34,8 +34,10 @@ struct ClusterView {
   // The master root; nullopt: there is none, or several.
   std::optional<KubeObject> root;
   std::vector<std::string> rivals;  // where several roots are masters: "deployment.apps/bob-m"
-  Marks marks;                      // of `root`
-  bool is_made_by_create = false;   // `root` is
+  // That of them which stands for the cluster, or has made what does; nullopt: none.
+  std::optional<KubeObject> resource;
+  Marks marks;                     // of `root`
+  bool is_made_by_create = false;  // `root` is
   // The owner that its master pods, or else the root's pod template, give to their watcher, as it
   // is written there: it goes before what stands on the root. Empty: none.
   std::string given_owner;

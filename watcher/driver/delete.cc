@@ -61,13 +61,15 @@ class Deleter {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
+    // A person's word is about all of several masters, and the resource would make some again.
+    const auto& root = app_ || view->root ? view->root : view->resource;
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
-    } else if (!view->root) {
+    } else if (!root) {
       return DeleteListed(work_, cluster_);
     }
-    root_uid_ = view->root->meta.uid;
-    work_.observer.SetRoot(*view->root);
+    root_uid_ = root->meta.uid;
+    work_.observer.SetRoot(*root);
     DriverOutcome outcome = DeleteWhole();
     if (IsStopped() && last_) engine_.TakeMarksOff(work_.me, *last_->root);
     const bool is_by_others = last_ && (DeletedByOthers() || is_gone_);

@@ -98,7 +98,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   const Settings& settings = *work.tools.settings;
   if (auto denied = WhyNotAllowed(work.driver, settings, cluster, nullptr)) return Failed(*denied);
   WarnOnce warn_once(work.tools.log);
-  auto listed = MemberListing(work.tools, warn_once, cluster).List(work.driver.Reads());
+  auto listed = MemberListing(work.tools, warn_once, cluster, true).List(work.driver.Reads());
   const auto masters = MastersNow(work, cluster);
   if (!masters) return Failed(WhyRefused(masters.error()));
   const bool any = std::any_of(

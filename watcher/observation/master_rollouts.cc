@@ -46,7 +46,8 @@ bool IsOwnMember(const std::optional<ClusterId>& cluster, const std::optional<Ku
   if (!sight.object || !cluster) return false;
   const ObjectMeta& owner = sight.object->meta;
   const bool is_root = root && root->meta.uid == owner.uid;
-  return is_root || (owner.ns() == cluster->ns && cluster->Owns(owner));
+  return is_root || (owner.ns() == cluster->ns &&
+                     (cluster->Owns(owner) || cluster->IsResource(*sight.object)));
 }
 
 std::vector<ApiRequest> MasterRollouts::TakeAsked() { return std::exchange(asked_, {}); }

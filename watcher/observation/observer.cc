@@ -292,7 +292,7 @@ void Observer::Remember(const OwnerSight& sight) {
 
 ClusterOfPods Observer::ClusterPods(const std::optional<ClusterId>& cluster) const {
   ClusterOfPods pods;
-  if (cluster) pods.label = {cluster->label(), cluster->name};
+  pods.id = cluster;
   if (surroundings_.root()) pods.root_uid = surroundings_.root()->meta.uid;
   pods.caller_uid = caller_.uid;
   pods.caller = caller_.name;

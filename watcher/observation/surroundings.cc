@@ -269,17 +269,13 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 }
 
 // A framework's custom resource has settings too, which go before those of the pods that its
-// operator makes: people can change them there. The owner is compared instead (rule 2), but for one
-// that the pods only have as a copy of the root's.
+// operator makes: people can change them there. The owner is compared instead (rule 2). What the
+// pods only have as copies of the root's, which may be taken off there, doesn't count.
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
   if (!snapshot.cluster->IsFrameworks(*snapshot.root)) return;
-  const TextMap to_come = around.pods_to_come ? around.pods_to_come->settings : TextMap();
-  TextMap settings = !snapshot.pod && around.pods_to_come ? to_come : settings_at_start_;
-  if (snapshot.cluster->profile->inherits) {
-    settings.erase(annotation::kOwner);
-    if (const auto owner = to_come.find(annotation::kOwner); owner != to_come.end()) {
-      settings.insert(*owner);
-    }
+  TextMap settings = settings_at_start_;
+  if (around.pods_to_come && (!snapshot.pod || snapshot.cluster->profile->inherits)) {
+    settings = around.pods_to_come->settings;
   }
   AddSettingsOfRoot(snapshot, settings);
   settings_.TakeAnnotations(settings);
@@ -304,10 +300,9 @@ void SurroundingsReader::AddSettingsOfRoot(Snapshot& snapshot, TextMap& settings
 // Where no pod speaks the template does: none can be made, or its root is scaled to 0.
 void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
                                       const KubeObject& object, JsonValue root) {
-  const Profile& profile = *snapshot.cluster->profile;
-  const bool is_resource = snapshot.cluster->IsResource(object);
+  const ClusterId& cluster = *snapshot.cluster;
   JsonDocument made;
-  const JsonValue pods = MasterTemplateOf(*snapshot.cluster, object, root, made);
+  const JsonValue pods = MasterTemplateOf(cluster, object, root, made);
   if (!pods.IsObject()) return;
   PodsToCome to_come{ReadWatcherOrders(pods), {}, {}, PodTemplateText(pods), true};
   pods["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
@@ -323,7 +318,7 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
       snapshot.facts.setting_errors.push_back(std::move(error));
     }
   }
-  to_come.are_rolled_out = !is_resource || profile.RollsOut(root);
+  to_come.are_rolled_out = !cluster.IsFrameworks(object) || cluster.profile->RollsOut(root);
   around.pods_to_come = std::move(to_come);
 }
 

@@ -326,7 +326,7 @@ TEST_F(OwnerProbeTest, OnlyPodsOfARootOfTheClusterAreNoneOfTheOwners) {
       {"of the cluster's own", pod("p", labelled), "", "", ""},
   };
   OwnerQuery query = Recorded("deployment/bob", "deployment", "u1", "app=bob");
-  query.cluster.label = {"oshinko-cluster", "spark"};
+  query.cluster.id = ClusterId{"lab", DefaultProfile(), "spark"};
   const auto list = [](const ResourceType& type, const std::string& item) {
     return ListAnswer(type, item.empty() ? std::vector<std::string>() : std::vector{item});
   };
@@ -452,7 +452,7 @@ TEST_F(OwnerProbeTest, APodOfAJobThatIsLostOrGoingStillRuns) {
     api_.transport.On(unended,
                       list(pods, ObjectText(pods, "lab", one.pod, "u1", one.metadata, "")));
     OwnerQuery query = Recorded("cronjob/bob", "cronjob", "u-bob", "job-name in (bob-1)");
-    query.cluster.label = {"oshinko-cluster", "spark"};
+    query.cluster.id = ClusterId{"lab", DefaultProfile(), "spark"};
     const OwnerSight sight = Look(query);
     ExpectObservation(sight, one.owner.empty() ? "absent" : "scaled-to-zero", one.what);
     EXPECT_EQ(sight.still_running, one.runs ? "pod/" + std::string(one.pod) : "") << one.what;
@@ -636,7 +636,7 @@ class NotActiveTest : public OwnerProbeTest {
 // A Deployment lets go of its pods only when it is deleted.
 TEST_F(NotActiveTest, APodOfTheClusterIsItsOnlyWhereItMayHaveLeftIt) {
   ClusterOfPods cluster;
-  cluster.label = {"oshinko-cluster", "spark"};
+  cluster.id = ClusterId{"lab", DefaultProfile(), "spark"};
   const std::string pod =
       PodText("bob-1", PodIn("Running"), R"("labels":{"oshinko-cluster":"spark"})");
   for (const NotActive& one : kNotActive) {
@@ -1004,7 +1004,7 @@ TEST_F(CustomOwnerTest, APodBelowItsStatefulSetIsOneOfItsPods) {
     sets_ = {one.set};
     OwnerQuery query = Query("gizmo/bob");
     query.recorded = RecordedOwner{"gizmo.example.com", "lab", "bob", "u-bob", {}, "", ""};
-    query.cluster.label = {"oshinko-cluster", "spark"};
+    query.cluster.id = ClusterId{"lab", DefaultProfile(), "spark"};
     api_.transport.Forget();
     OwnerSight sight = Look(query);
     ExpectObservation(sight, "absent", one.what);
@@ -1245,7 +1245,7 @@ TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {
                                                           one.metadata, one.fields)}));
   };
   OwnerQuery query = Query("pod/" + pod);
-  query.cluster.label = {"oshinko-cluster", "c"};
+  query.cluster.id = ClusterId{"lab", DefaultProfile(), "c"};
   for (const Case& one : cases) {
     const OwnerSight sight = look(query, listed(one));
     ExpectObservation(sight, one.expected, one.name);

@@ -22,7 +22,7 @@ class MemberListingTest : public ToolsLab {
     Reset();
   }
   // Begins again with the settings as they are.
-  void Reset() { listing_.emplace(MakeTools(), warn_once_, cluster_); }
+  void Reset() { listing_.emplace(MakeTools(), warn_once_, cluster_, false); }
   void MakeClaim() {
     kubernetes_.Apply(R"({"apiVersion":"v1","kind":"PersistentVolumeClaim",)" + Labelled("data") +
                       R"(,"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":)"

@@ -207,6 +207,31 @@ TEST(SortMembers, SetsAsideWhatGoesRightBeforeTheRoot) {
   EXPECT_TRUE(kept.last.empty());
 }
 
+// Its operator makes pods, Services and masters again; a claim waits for the pods that mount it.
+TEST(SortMembers, OfACustomResourcesWhatItsOperatorMakesGoesRightBeforeIt) {
+  DeletionMemory memory = Memory();
+  memory.cluster.name = "bob";
+  memory.root_is_resource = true;
+  memory.volumes = Volumes::kDelete;
+  KubeObjects objects;
+  for (const char* type : {"pod", "service", "configmap", "persistentvolumeclaim", "deployment",
+                           "statefulset", "job"}) {
+    objects.push_back(Object(type, type));
+  }
+  objects.push_back(Object("deployment", "master"));
+  objects.back().meta.common.Edit().labels["oshinko-type"] = "master";
+  objects.push_back(Object("replicaset", "of-master", "master"));
+  objects.push_back(Object("pod", "master-pod", "of-master"));
+  objects.push_back(Object("replicaset", "of-deployment", "deployment"));
+  for (KubeObject& object : objects) {
+    object.meta.common.Edit().labels["oshinko-cluster"] = "bob";
+  }
+  const MemberPass pass = SortMembers(std::move(objects), memory);
+  EXPECT_EQ(NamesOf(pass.last),
+            (Names{"pod", "service", "configmap", "persistentvolumeclaim", "master"}));
+  Expect(pass, {"deployment", "statefulset", "job"}, {"of-deployment"});
+}
+
 TEST(SortMembers, FindsWhatIsLeftOfADeletedController) {
   DeletionMemory memory = Memory();
   const KubeObject set = Object("replicaset", "w-1", "w");
