@@ -50,6 +50,7 @@ ROLE
     check "its workers have none" is "$(kube get pods -l "dask.org/cluster-name=$each-dask,dask.org/component=worker" -o json |
       jq '[.items[].spec.initContainers | select(. != null)] | length')" 0
     check "the watcher keeps it" within says "$pod" active
+    check "and no right is refused to it" may_all "$pod"
     check "two workers compute" within printed "$each" "round 1 140 by 2"
     ((failed == 0)) || return 0
   done

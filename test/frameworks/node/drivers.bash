@@ -45,6 +45,7 @@ drivers_come_and_go() {
   check "the cluster has a master" within master_of "$selector"
   check "with our sidecar" within watched "$pod"
   check "the watcher keeps it" within says "$pod" active
+  check "and no right is refused to it" may_all "$pod"
   check "it is listed as the driver's own" is "$(listed)" "Running, of deployment.apps/bob, bob"
   ((failed == 0)) || return 0
   members=$(uids "$label=pi")

@@ -117,11 +117,11 @@ watched() {
     | $sidecar.name == "cluster-watcher" and $sidecar.ready and ($sidecar.state | has("running"))
     and all(.containerStatuses[]; .ready)' >/dev/null
 }
+metrics() { curl -sf --max-time 5 "http://$(kube get pod "$1" -o jsonpath='{.status.podIP}'):9090/metrics"; }
 # says POD REASON: what the watcher there shows.
-says() {
-  curl -sf --max-time 5 "http://$(kube get pod "$1" -o jsonpath='{.status.podIP}'):9090/metrics" |
-    grep -E "^cluster_watcher_verdict\{.*reason=\"$2\".*\} 1" >/dev/null
-}
+says() { metrics "$1" | grep -E "^cluster_watcher_verdict\{.*reason=\"$2\".*\} 1" >/dev/null; }
+# may_all POD: its watcher has seen no right refused.
+may_all() { metrics "$1" | awk '/^cluster_watcher_permission_missing.* 1$/ { print; exit 1 }'; }
 uids() { kube get pods -l "$1" -o json | jq -r '[.items[].metadata.uid] | sort | join(" ")'; }
 # printed POD LINE: whether its program has printed that line.
 printed() { kube logs "$1" 2>/dev/null | grep -xF -- "$2" >/dev/null; }
