@@ -33,7 +33,7 @@ locks_there() {
 older_chart() {
   older=$tmp/older
   cp -r -- "$source_dir/manifests/chart" "$older"
-  sed -i '/^ *\(mode\|mutatedByOthers\|allNamespaces\):/d; /^brake:/,/^$/d; /^sweep:/,/^$/d' "$older/values.yaml"
+  sed -i '/^ *\(mode\|mutatedByOthers\|stepPriority\|allNamespaces\):/d; /^brake:/,/^$/d; /^sweep:/,/^$/d' "$older/values.yaml"
   rm "$older/values.schema.json"
 }
 # other_labels OVERLAY: adds the patch from the head of the guard's policy.
@@ -63,7 +63,7 @@ conditions_of() {
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
-  local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null
+  local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null,guard.stepPriority=null
     --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,sweep=null,monitoring=null)
   certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
     --set-file "webhook.certificate.key=$tmp/manifests/webhook/tls.key")

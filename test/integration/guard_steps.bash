@@ -36,7 +36,7 @@ steps_run_as_pods() {
   check "steps: of the account that has no rights" is \
     "$(step_pod "$ns" | jq -r .spec.serviceAccountName)" cluster-watcher-steps
   step_pod "$ns" | jq 'del(.status, .metadata.uid, .metadata.resourceVersion, .metadata.managedFields,
-    .metadata.creationTimestamp, .spec.priority)' >"$tmp/step.json"
+    .metadata.creationTimestamp)' >"$tmp/step.json"
   check "steps: while nothing is deleted" exists "$ns" statefulset/w service/m
   step_ends "$ns" '{"phase": "Failed", "containerStatuses": [{"name": "step", "image": "", "imageID": "",
     "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 7, "message": "no room left"}}}]}'
@@ -45,7 +45,8 @@ steps_run_as_pods() {
   check "steps: and another runs after them" within step_says "$ns" after-delete
   check "steps: while the master root is there" exists "$ns" deployment/m
   step_ends "$ns" '{"phase": "Succeeded"}'
-  check "steps: the whole cluster goes, these pods too" within gone "$ns" oshinko-cluster=bob
+  check "steps: the whole cluster goes" within gone "$ns" oshinko-cluster=bob
+  check "steps: and these pods" within not has_step "$ns"
   check "steps: the watcher is done" within metric "$ns" 'cluster_watcher_phase\{phase="done"\}'
   check "steps: the guard refused nothing" not in_file cluster-watcher-guard "$tmp/$ns.log"
   end_watchers
@@ -58,6 +59,8 @@ other_pods_are_none() {
   local ns=lab change what
   kubectl -n lab create serviceaccount cluster-watcher-steps >/dev/null
   kubectl -n open create serviceaccount cluster-watcher-steps >/dev/null
+  jq -nc '{apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: {name: "important"}, value: 1000}' |
+    kubectl create -f - >/dev/null
   check "it may run a step" quietly guarded create --dry-run=server -f <(step_with .)
   while IFS='|' read -r what change; do guards "run a step that $what" runs "$change"; done <<'CHANGES'
 runs as a watcher|.spec.serviceAccountName = "cluster-watcher" | del(.spec.serviceAccount)
@@ -70,12 +73,19 @@ mounts the node|.spec.volumes = [{name: "v", hostPath: {path: "/"}}]
 mounts a Secret|.spec.volumes = [{name: "v", secret: {secretName: "s"}}]
 is on the host's network|.spec.hostNetwork = true
 sees the host's processes|.spec.hostPID = true
+is more important than others|.spec.priorityClassName = "important" | del(.spec.priority)
+goes to nodes that others may not use|.spec.tolerations = [{operator: "Exists"}]
+takes its time to end|.spec.terminationGracePeriodSeconds = 3600
+is started again|.spec.restartPolicy = "Always"
+is an endpoint of a Service of a chart's|.metadata.labels["app.kubernetes.io/instance"] = "a"
+is a cluster's|.metadata.labels["oshinko-cluster"] = "bob"
 has no bounds|.spec.containers[0].securityContext = {}
 is allowed to get more rights|.spec.containers[0].securityContext.allowPrivilegeEscalation = true
 has a capability|.spec.containers[0].securityContext.capabilities.add = ["SYS_ADMIN"]
 keeps what others have|.spec.containers[0].securityContext.capabilities = {}
 calls anything|.spec.containers[0].securityContext.seccompProfile.type = "Unconfined"
-runs as a user of its choice|.spec.containers[0].securityContext.runAsUser = 0
+runs as root|.spec.containers[0].securityContext.runAsUser = 0
+is another in SELinux|.spec.securityContext.seLinuxOptions = {type: "spc_t"}
 changes sysctls|.spec.securityContext.sysctls = [{name: "net.ipv4.ip_local_port_range", value: "1 2"}]
 has a second container|.spec.containers += [{name: "b", image: "b"}]
 begins with another container|.spec.initContainers = [{name: "b", image: "b"}]
@@ -86,7 +96,8 @@ is an endpoint of somebody's Service|.metadata.labels.service = "a"
 uses a cluster|.metadata.labels["uses-oshinko-cluster"] = "alice"
 is a master|.metadata.labels["oshinko-type"] = "master"
 names an owner|.metadata.annotations = {"cluster-watcher/owner": "deployment/x"}
-belongs to another|.metadata.ownerReferences = [{apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "u"}]
+is another's to keep|.metadata.ownerReferences[0].controller = true
+keeps its owner there|.metadata.ownerReferences[0].blockOwnerDeletion = true
 can't be deleted|.metadata.finalizers = ["example.com/a"]
 CHANGES
   who=lab-unbound

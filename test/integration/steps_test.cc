@@ -285,7 +285,7 @@ TEST_F(StepsThatArePods, RunBeforeTheMembersGoAndAfterThem) {
   EXPECT_TRUE(IsWhole());
   Ends("before-delete", "Succeeded");
   ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
-  EXPECT_EQ(PodOf("before-delete"), "") << "it went with the members";
+  EXPECT_EQ(PodOf("before-delete"), "") << "it was deleted when it had ended";
   Ends("after-delete", "Failed");
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_EQ(watcher.Metric("cluster_watcher_steps_total{result=\"succeeded\"}"), 1);
@@ -313,6 +313,7 @@ TEST_F(StepsThatArePods, ADriverThatComesBackFindsItsClusterWholeAndTheyRunAgain
   Ends("before-delete", "Succeeded");
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
   EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(PodOf("before-delete"), "");
   api().Delete("deployments", ns_, "bob");
   ASSERT_TRUE(Eventually([&] {
     const std::string pod = PodOf("before-delete");
@@ -322,6 +323,17 @@ TEST_F(StepsThatArePods, ADriverThatComesBackFindsItsClusterWholeAndTheyRunAgain
   ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
   Ends("after-delete", "Succeeded");
   EXPECT_TRUE(Finishes(watcher));
+}
+
+// It must not go on in a cluster that is in use again.
+TEST_F(StepsThatArePods, OneThatAKilledWatcherHadBegunIsEndedWhereTheClusterIsKept) {
+  Watcher& killed = WatchUntilItRuns();
+  ASSERT_EQ(killed.Stop(SIGKILL), -SIGKILL);
+  MakeDriver();
+  Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=10m"});
+  EXPECT_TRUE(Keeps(watcher, "keep: active"));
+  EXPECT_TRUE(Eventually([&] { return PodOf("before-delete").empty(); }));
+  EXPECT_TRUE(IsWhole());
 }
 
 class Waves : public FailureCase {
