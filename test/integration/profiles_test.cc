@@ -244,6 +244,21 @@ INSTANTIATE_TEST_SUITE_P(Of, Profiles,
 
 using OfFrameworks = Profiles;
 
+// Its own watcher says misconfigured.
+TEST_F(OfFrameworks, ASweepKeepsWhatIsLabelledInTheWordsOfTwo) {
+  Make(kRay);
+  api().Patch("pods", ns_, Head(kRay),
+              R"({"metadata": {"labels": {"dask.org/cluster-name": "c",)"
+              R"("dask.org/component": "scheduler"}}})");
+  DriverGoes();
+  EXPECT_EQ(Says({"sweep", "--grace-period=500ms", "--confirmations=2", "--poll-interval=100ms",
+                  "--startup-grace=500ms"}),
+            0)
+      << said_;
+  EXPECT_NE(said_.find("fit the profiles ray and dask"), std::string::npos) << said_;
+  EXPECT_TRUE(HasRoot(kRay)) << said_;
+}
+
 // Its operator is down, so the finalizer stays.
 TEST_F(OfFrameworks, WhatAFinalizerHoldsIsCollectedInTheForegroundAndNamed) {
   Make(kDask, true);
@@ -398,7 +413,7 @@ TEST_F(OfFrameworks, SettingsThatWereTakenOffTheResourceAreNoneOfItsPodsEither) 
   EXPECT_TRUE(IsAllGone(kDask));
 }
 
-// What a job says of its cluster's scheduler is on the pods for good.
+// Its cluster's scheduler is described in it.
 TEST_F(OfFrameworks, SettingsInTheTemplateOfAJobCount) {
   Make(kDask);
   const std::string job =

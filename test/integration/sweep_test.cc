@@ -114,6 +114,19 @@ TEST_F(SweepCommand, ADryRunPrintsAndChangesNothing) {
   EXPECT_TRUE(Events("ClusterAbandoned").empty());
 }
 
+// Its own watcher says misconfigured: what its pods bear, such as a hold, isn't found by the label.
+TEST_F(SweepCommand, WhosePodsLackTheLabelIsNamedAndLeft) {
+  MakeOwnCluster();
+  const std::string old = MasterPod();
+  api().Patch("deployments", ns_, kMaster,
+              R"({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": null},
+                  "template": {"metadata": {"labels": {"oshinko-cluster": null}}}}})");
+  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, old); }));
+  LoseDriver();
+  EXPECT_TRUE(Says(Sweep(), "cluster spark kept: the pods of deployment.apps/"));
+  EXPECT_NE(api().Uid("deployments", ns_, kMaster), "");
+}
+
 TEST_F(SweepCommand, WithoutAMasterItIsNamedAndLeft) {
   MakeMembers();
   api().Annotate("deployments", ns_, "spark-w", "cluster-watcher/owner", "deployment.apps/bob");

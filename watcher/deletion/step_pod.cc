@@ -127,7 +127,7 @@ StepAttempt EndOf(JsonValue pod) {
   return {is_late ? Outcome::kTimedOut : Outcome::kFailed, why.empty() ? "it failed" : why};
 }
 
-// What a pod that has not ended waits for; empty: it runs.
+// Returns why a pod that has not ended waits; empty: it runs.
 std::string WaitsFor(JsonValue pod) {
   if (const JsonValue waiting = StateOf(pod)["waiting"]; waiting.Exists()) return Words(waiting);
   for (const JsonValue condition : pod["status"]["conditions"].Elements()) {

@@ -216,7 +216,8 @@ class Creation {
     const char* how = has_made_root_ ? " is created" : " is completed";
     const bool is_shared = order_.app && BelongingTo(*view, app_) == Belonging::kNobodys;
     DriverOutcome done = DriverOutcome::Said(cluster_ + how + (is_shared ? ", and shared" : ""));
-    if (!view->lacks.empty()) {
+    // An operator makes the rest of a framework's cluster in a moment.
+    if (!view->lacks.empty() && !order_.cluster.IsFrameworks(*view->root)) {
       Warn(cluster_ + " lacks " + Joined(view->lacks) + ": nobody who awaits it finds it ready");
     }
     return End(std::move(done));

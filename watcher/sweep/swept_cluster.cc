@@ -5,6 +5,7 @@
 
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
+#include "probes/masters.h"
 #include "probes/owner_kinds.h"
 #include "watcher/deletion/judged_look.h"
 #include "watcher/driver/deletion_rights.h"
@@ -59,9 +60,39 @@ std::optional<Swept> SweptCluster::Step() {
   }
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return KeptFor("a watcher runs in its master pod now");
-  if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
+  if (root_uid_.empty()) {
+    if (auto why = WhyNotItsPods(look)) return KeptFor(*why);
+    root_uid_ = look.root->meta.uid;
+  }
   if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
   return ActOn(look);
+}
+
+// A pod without the cluster's label isn't found by it, and so neither is a hold that it bears.
+std::optional<std::string> SweptCluster::WhyNotItsPods(const Snapshot& look) {
+  ObjectMeta pods;
+  if (look.pod) {
+    pods = look.pod->meta;
+  } else {
+    const auto read = driver_.client.Do(
+        ApiRequest::Get(look.root->type, cluster_.ns, look.root->meta.name), driver_.Reads());
+    if (!read) return read.error().message;
+    const JsonValue made = PodTemplateOf(look.root->type, read->document.root());
+    if (!made.IsObject()) return std::nullopt;
+    made["metadata"]["labels"].ForEachMember([&](std::string_view key, JsonValue value) {
+      pods.common.Edit().labels.emplace(key, value.AsString().value_or(""));
+    });
+  }
+  if (!cluster_.Owns(pods)) {
+    return "the pods of " + look.root->Describe() + " aren't labelled " + cluster_.Selector() +
+           ": label their template";
+  }
+  if (pods.Annotation("cluster-watcher/profile") == cluster_.profile->name) return std::nullopt;
+  const auto fits = (*settings_)->profiles->OfMaster(pods);
+  if (!fits) return fits.error().message;
+  if ((*fits)->name == cluster_.profile->name) return std::nullopt;
+  return "the pods of " + look.root->Describe() + " are labelled as those of the profile " +
+         (*fits)->name;
 }
 
 std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {

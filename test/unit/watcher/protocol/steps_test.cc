@@ -65,7 +65,7 @@ TEST(ParseSteps, TakesWhatTheDocumentShows) {
   const std::size_t begin = document->find("```json\n[{\"name\"") + 8;
   const auto steps = ParseSteps(document->substr(begin, document->find("```", begin) - begin));
   ASSERT_TRUE(steps) << steps.error().message;
-  EXPECT_EQ(steps->size(), 2u);
+  EXPECT_EQ(steps->size(), 3u);
 }
 
 TEST(ParseSteps, RefusesWhatIsTooLongBeforeItIsParsed) {
