@@ -76,7 +76,7 @@ the_chart() {
   check "and those of the webhook" renders "$(with webhook-cert-manager monitoring scrape-annotations)" \
     "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
-    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,example.com/cluster},guard.mutatedByOthers={example.com/seen}'
+    --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,example.com/cluster},guard.mutatedByOthers={example.com/seen},guard.stepPriority=1000'
   check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
     'cluster-watcher-guard: true' 'cluster-watcher-injection: true' 'cluster-watcher: true') <(with_a_row)
   check "and its words go there as they are, whatever else is called so" same \

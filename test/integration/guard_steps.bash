@@ -61,6 +61,10 @@ other_pods_are_none() {
   kubectl -n open create serviceaccount cluster-watcher-steps >/dev/null
   jq -nc '{apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: {name: "important"}, value: 1000}' |
     kubectl create -f - >/dev/null
+  # It sets defaults, and an annotation that says so.
+  jq -nc '{apiVersion: "v1", kind: "LimitRange", metadata: {name: "usual"},
+    spec: {limits: [{type: "Container", default: {cpu: "1"}, defaultRequest: {cpu: "100m"}}]}}' |
+    kubectl -n lab create -f - >/dev/null
   check "it may run a step" quietly guarded create --dry-run=server -f <(step_with .)
   while IFS='|' read -r what change; do guards "run a step that $what" runs "$change"; done <<'CHANGES'
 runs as a watcher|.spec.serviceAccountName = "cluster-watcher" | del(.spec.serviceAccount)
