@@ -396,12 +396,25 @@ TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
 }
 
 // What was taken off the resource since then stays on the pods.
-TEST_F(OfFrameworks, SettingsThatWereTakenOffTheResourceAreNoneOfItsPodsEither) {
+// A default that the injection wrote stands on the pod alone.
+TEST_F(OfFrameworks, ADryRunThatIsThePodsAloneCounts) {
+  Make(kDask);
+  api().Annotate("pods", ns_, Head(kDask), "cluster-watcher/dry-run", "true");
+  Watcher& watcher = WatchHead(kDask);
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+  DriverGoes();
+  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+  EXPECT_TRUE(HasRoot(kDask));
+}
+
+// They are old copies there.
+TEST_F(OfFrameworks, AnOwnerThatWasTakenOffTheResourceIsNoneOfItsPodsEither) {
   Make(kDask);
   for (const std::string& pod : Pods(kDask)) {
     api().Patch("pods", ns_, pod,
                 R"({"metadata": {"annotations": {
-        "cluster-watcher/owner": "deployment/alice", "cluster-watcher/dry-run": "true",
+        "cluster-watcher/owner": "deployment/alice",
+        "cluster-watcher/before-delete": "[{\"name\": \"old\", \"http\": {\"url\": \"http://h/\"}}]",
         "cluster-watcher/owner-namespace": ")" +
                     kubernetes->Elsewhere() + "\"}}}");
   }
@@ -411,6 +424,7 @@ TEST_F(OfFrameworks, SettingsThatWereTakenOffTheResourceAreNoneOfItsPodsEither) 
   DriverGoes();
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
   EXPECT_TRUE(IsAllGone(kDask));
+  EXPECT_EQ(watcher.LinesWith("before-delete step old"), 0u) << watcher.Log();
 }
 
 // Its cluster's scheduler is described in it.

@@ -44,11 +44,10 @@ bool MarkedSteps::RunAfter(const DeletionOrder& order) {
 }
 
 // A process before this one may have begun them.
-void MarkedSteps::CallOff(const Snapshot& look) {
-  const Steps& steps = look.pod_says.steps;
-  for (const auto& [list, prefix] : {std::pair(&steps.before, kBefore), {&steps.after, kAfter}}) {
+void MarkedSteps::CallOff(const KubeObject& root, const Marks& marks) {
+  for (const auto& [list, prefix] : {std::pair(&steps_.before, kBefore), {&steps_.after, kAfter}}) {
     for (const Step& step : *list) {
-      if (step.IsPod()) StepPod(tools_, *look.root, look.marks, StepId(prefix, step)).End();
+      if (step.IsPod()) StepPod(tools_, root, marks, StepId(prefix, step)).End();
     }
   }
 }

@@ -19,9 +19,12 @@ class MarkedSteps {
   MarkedSteps(const Tools& tools, Announcer& announcer, Dial dial, StepsAt at);
 
   // Starts a deletion of which the steps `done` have ended.
-  void Begin(std::set<std::string> done) { done_ = std::move(done); }
-  // Ends what still runs of a deletion that is called off. `look`: the last one, with a root.
-  void CallOff(const Snapshot& look);
+  void Begin(Steps steps, std::set<std::string> done) {
+    steps_ = std::move(steps);
+    done_ = std::move(done);
+  }
+  // Ends what still runs of it, since it is called off. `marks`: those on its `root`.
+  void CallOff(const KubeObject& root, const Marks& marks);
 
   // Whether some of those before the deletion are still to be run.
   bool HasBefore(const DeletionOrder& order) const;
@@ -40,6 +43,7 @@ class MarkedSteps {
   const Tools& tools_;
   Announcer& announcer_;
   StepRunner runner_;
+  Steps steps_;
   std::set<std::string> done_;  // even if that could not be marked
 };
 

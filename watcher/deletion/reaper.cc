@@ -94,7 +94,7 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   tools_.metrics.SetPhase(ToString(Phase::kCondemned));
   announcer_.Condemned(snapshot, decision, abandonment);
   const bool is_asked = decision.reason == Reason::kAsked;
-  steps_.Begin({});
+  steps_.Begin(snapshot.pod_says.steps, {});
   return CarryThrough({{me, snapshot.OwnerIdentity(), is_asked, false}, *snapshot.root}, stop);
 }
 
@@ -122,7 +122,7 @@ Reaper::Outcome Reaper::Resume(const WatcherId& me, const Snapshot& snapshot,
   tools_.clock.WaitUntil(tools_.clock.Now() + kFreshEvidence, stop);
   announcer_.Resuming();
   tools_.log.warn("resuming the deletion of cluster {}", snapshot.cluster->name);
-  steps_.Begin(snapshot.marks.steps_done);
+  steps_.Begin(snapshot.pod_says.steps, snapshot.marks.steps_done);
   return CarryThrough({{me, "", false, true}, *snapshot.root}, stop);
 }
 
@@ -162,7 +162,6 @@ void Reaper::ShowWatching(std::optional<Refusal> refusal) {
 
 Reaper::Outcome Reaper::SpareIt(const Case& of, const Snapshot& snapshot, const Spare& why,
                                 const Decision* decision) {
-  steps_.CallOff(snapshot);
   marks_to_take_off_ = !TakeMarksOff(of.me, of.root);
   BackToWatching(snapshot, why.refusal, why.detail, decision);
   return Outcome::kSpared;
@@ -300,6 +299,7 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const KubeObject& object, bool co
     const Marks marks = root.marks();
     if (marks.condemned_by != me) return true;
     if (condemnation_only && marks.phase == Phase::kDeleting) return true;
+    steps_.CallOff(object, marks);
     const auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
     if (written) return true;
     warn_once_("marks: " + written.error().message);

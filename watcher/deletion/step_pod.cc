@@ -10,6 +10,7 @@
 #include "probes/base/time_text.h"
 #include "probes/kube/kube_client.h"
 #include "probes/kube/pod_state.h"
+#include "watcher/protocol/master_root.h"
 
 namespace cluster_watcher {
 namespace {
@@ -117,7 +118,9 @@ std::string Words(JsonValue said) {
 StepAttempt EndOf(JsonValue pod) {
   const JsonValue ended = StateOf(pod)["terminated"];
   const auto code = ended["exitCode"].AsInteger();
-  if (pod["status"]["phase"].AsString() == "Succeeded" || code == 0) return {Outcome::kSucceeded};
+  const auto phase = pod["status"]["phase"].AsString();
+  // What is cut off may exit with 0.
+  if (phase == "Succeeded" || (phase != "Failed" && code == 0)) return {Outcome::kSucceeded};
   std::string why = Words(pod["status"]);
   if (code) {
     why.append(why.empty() ? "" : "; ").append("exit code ").append(std::to_string(*code));
@@ -139,10 +142,11 @@ std::string WaitsFor(JsonValue pod) {
 
 class Attempt {
  public:
-  Attempt(const Tools& tools, const std::string& ns, const std::string& name,
+  Attempt(const Tools& tools, const KubeObject& root, const std::string& name,
           const std::string& text, Duration timeout, bool adopts)
       : tools_(tools),
-        ns_(ns),
+        root_(root),
+        ns_(root.meta.ns()),
         name_(name),
         text_(text),
         timeout_(timeout),
@@ -183,8 +187,10 @@ class Attempt {
     const ApiResult read = Ask(ApiRequest::Get(Pods(), ns_, name_));
     if (read) return Judge(read->document.root());
     if (read.error().failure != ApiFailure::kNotFound) return {};
-    // By a person, or with its owner, the master root.
-    return uid_.empty() ? Create() : End(Outcome::kFailed, "was deleted", true);
+    if (uid_.empty()) return Create();
+    // It may have been evicted, or be gone with the root.
+    const RootState root = MasterRoot(tools_.client, root_).Read({}, kLongestRequest);
+    return End(Outcome::kFailed, "was deleted", root != RootState::kOurs);
   }
 
   Ended Create() {
@@ -203,11 +209,12 @@ class Attempt {
     if (!meta || !meta->Label(kStepLabel)) {
       return End(Outcome::kFailed, "there is one of that name that is no step", true);
     }
-    if (uid_.empty() && !adopts_) {
-      last_ = "an earlier one has not gone yet";
-      if (!meta->deleting) static_cast<void>(Ask(DeleteOf(ns_, *meta)));
-      return {};
+    if (uid_.empty() && !adopts_ && !meta->deleting) {
+      static_cast<void>(Ask(DeleteOf(ns_, *meta)));
+    } else if (meta->deleting) {
+      last_ = "it is being deleted";
     }
+    if (meta->deleting || (uid_.empty() && !adopts_)) return {};
     if (!uid_.empty() && uid_ != meta->uid) return End(Outcome::kFailed, "was replaced", true);
     uid_ = meta->uid;
     last_ = WaitsFor(pod);
@@ -218,6 +225,7 @@ class Attempt {
   }
 
   const Tools& tools_;
+  const KubeObject& root_;
   const std::string& ns_;
   const std::string& name_;
   const std::string& text_;
@@ -235,7 +243,7 @@ StepPod::StepPod(const Tools& tools, const KubeObject& root, const Marks& marks,
 
 StepAttempt StepPod::Run(const PodToRun& pod, Duration timeout, bool is_first) {
   const std::string text = PodText(name_, pod, id_, root_, timeout);
-  return Attempt(tools_, root_.meta.ns(), name_, text, timeout, is_first).Run();
+  return Attempt(tools_, root_, name_, text, timeout, is_first).Run();
 }
 
 void StepPod::End() {

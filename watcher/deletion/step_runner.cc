@@ -52,9 +52,8 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
         break;
     }
     done.insert(id);
-    const bool is_ours = finished();
+    if (!finished()) break;
     if (step.IsPod()) pod.End();
-    if (!is_ours) break;
   }
   return troubles;
 }

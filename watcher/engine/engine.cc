@@ -87,7 +87,7 @@ OnMarks Engine::SeeMarksOf(const WatcherId& me, const Snapshot& look, const std:
                        IsGone(tools_.client, marks.condemned_by, look.cluster->ns, stop);
   const OnMarks next = NextOnMarks(view, is_gone);
   if (next == OnMarks::kAnotherCluster) {
-    warn_once_("the deletion of cluster " + *look.root->meta.Label(look.cluster->label()) +
+    warn_once_("a deletion of " + *look.cluster->AnothersLabel(look.root->meta) +
                " is not this watcher's: its cluster is " + look.cluster->name);
   } else if (marks.phase == Phase::kDeleting && marks.condemned_by != me) {
     warn_once_("the cluster is being deleted by " + marks.condemned_by.ToText());

@@ -269,16 +269,38 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 }
 
 // A framework's custom resource has settings too, which go before those of the pods that its
-// operator makes: people can change them there. The owner is compared instead (rule 2). What the
-// pods only have as copies of the root's, which may be taken off there, doesn't count.
+// operator makes: people can change them there. The owner is compared instead (rule 2).
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
   if (!snapshot.cluster->IsFrameworks(*snapshot.root)) return;
   TextMap settings = settings_at_start_;
-  if (around.pods_to_come && (!snapshot.pod || snapshot.cluster->profile->inherits)) {
-    settings = around.pods_to_come->settings;
+  if (around.pods_to_come && !snapshot.pod) settings = around.pods_to_come->settings;
+  if (around.pods_to_come && snapshot.cluster->profile->inherits) {
+    TakeWhatIsCopied(*around.pods_to_come, snapshot, settings);
   }
   AddSettingsOfRoot(snapshot, settings);
   settings_.TakeAnnotations(settings);
+}
+
+// What says who the owner is, and the steps, the pods may have as old copies of the root's: they
+// are taken as they are now. Another setting of the pods may be the injection's own default.
+void SurroundingsReader::TakeWhatIsCopied(const PodsToCome& now, Snapshot& snapshot,
+                                          TextMap& settings) {
+  TextMap owner;
+  for (const char* name :
+       {"owner", "owner-kind", "owner-namespace", "owner-container", "completed-when"}) {
+    const std::string key = std::string(annotation::kPrefix) + name;
+    settings.erase(key);
+    const auto one = now.settings.find(key);
+    if (one != now.settings.end()) owner.insert(*one);
+  }
+  auto& errors = snapshot.facts.setting_errors;
+  for (std::string& error : settings_.ErrorsIn(owner)) errors.push_back(std::move(error));
+  settings.merge(owner);
+  ObjectMeta template_now;
+  template_now.name = snapshot.root->meta.name;
+  template_now.common.Edit().annotations = now.annotations;
+  snapshot.pod_says.steps = {};
+  ReadSteps(template_now, snapshot.pod_says.steps, errors);
 }
 
 void SurroundingsReader::AddSettingsOfRoot(Snapshot& snapshot, TextMap& settings) {

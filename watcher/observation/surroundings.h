@@ -82,6 +82,7 @@ class SurroundingsReader {
   void ReadRoot(Surroundings& around, Snapshot& snapshot, const Patience& patience);
   void TakeRoot(Snapshot& snapshot, KubeObject root);
   void TakeSettings(const Surroundings& around, Snapshot& snapshot);
+  void TakeWhatIsCopied(const PodsToCome& now, Snapshot& snapshot, TextMap& settings);
   void AddSettingsOfRoot(Snapshot& snapshot, TextMap& settings);
   void TakeTemplate(Surroundings& around, Snapshot& snapshot, const KubeObject& object,
                     JsonValue root);

@@ -61,7 +61,9 @@ std::optional<Swept> SweptCluster::Step() {
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return KeptFor("a watcher runs in its master pod now");
   if (root_uid_.empty()) {
-    if (auto why = WhyNotItsPods(look)) return KeptFor(*why);
+    const auto why = WhyNotItsPods(look);
+    if (!why) return LookAgain(why.error().message);
+    if (!why->empty()) return KeptFor(*why);
     root_uid_ = look.root->meta.uid;
   }
   if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
@@ -69,28 +71,33 @@ std::optional<Swept> SweptCluster::Step() {
 }
 
 // A pod without the cluster's label isn't found by it, and so neither is a hold that it bears.
-std::optional<std::string> SweptCluster::WhyNotItsPods(const Snapshot& look) {
+Result<std::string, ApiError> SweptCluster::WhyNotItsPods(const Snapshot& look) {
+  if (look.marks.phase == Phase::kDeleting) return std::string();
   ObjectMeta pods;
   if (look.pod) {
     pods = look.pod->meta;
   } else {
     const auto read = driver_.client.Do(
         ApiRequest::Get(look.root->type, cluster_.ns, look.root->meta.name), driver_.Reads());
-    if (!read) return read.error().message;
+    if (!read) return Unexpected{read.error()};
     const JsonValue made = PodTemplateOf(look.root->type, read->document.root());
-    if (!made.IsObject()) return std::nullopt;
-    made["metadata"]["labels"].ForEachMember([&](std::string_view key, JsonValue value) {
-      pods.common.Edit().labels.emplace(key, value.AsString().value_or(""));
-    });
+    if (!made.IsObject()) return std::string();
+    ObjectMeta::Common& common = pods.common.Edit();
+    for (const auto& [texts, name] :
+         {std::pair(&common.labels, "labels"), std::pair(&common.annotations, "annotations")}) {
+      made["metadata"][name].ForEachMember([into = texts](std::string_view key, JsonValue value) {
+        into->emplace(key, value.AsString().value_or(""));
+      });
+    }
   }
   if (!cluster_.Owns(pods)) {
     return "the pods of " + look.root->Describe() + " aren't labelled " + cluster_.Selector() +
            ": label their template";
   }
-  if (pods.Annotation("cluster-watcher/profile") == cluster_.profile->name) return std::nullopt;
+  if (pods.Annotation("cluster-watcher/profile") == cluster_.profile->name) return std::string();
   const auto fits = (*settings_)->profiles->OfMaster(pods);
   if (!fits) return fits.error().message;
-  if ((*fits)->name == cluster_.profile->name) return std::nullopt;
+  if ((*fits)->name == cluster_.profile->name) return std::string();
   return "the pods of " + look.root->Describe() + " are labelled as those of the profile " +
          (*fits)->name;
 }

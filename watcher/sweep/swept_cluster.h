@@ -56,8 +56,8 @@ class SweptCluster {
 
  private:
   // Why the pods of the root aren't, by their labels, this cluster's in these words, as their own
-  // watcher would say; nullopt: they are.
-  std::optional<std::string> WhyNotItsPods(const Snapshot& look);
+  // watcher would say; empty: they are, or the deletion was begun.
+  Result<std::string, ApiError> WhyNotItsPods(const Snapshot& look);
   std::optional<Swept> ActOn(const Snapshot& look);
   std::optional<Swept> TellOf(Engine::Outcome outcome, const Snapshot& look,
                               const Decision& decision);

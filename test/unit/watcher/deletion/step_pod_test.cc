@@ -150,8 +150,22 @@ TEST_F(StepPodTest, OneThatIsDeletedMeanwhileHasFailed) {
   const StepAttempt attempt = Run();
   EXPECT_EQ(attempt.outcome, Outcome::kFailed);
   EXPECT_TRUE(attempt.why.ends_with(": was deleted")) << attempt.why;
-  EXPECT_TRUE(attempt.is_final) << "whoever did, or its root is gone";
+  EXPECT_FALSE(attempt.is_final) << "it may have been evicted";
   EXPECT_EQ(Created(), 1u);
+}
+
+TEST_F(StepPodTest, WhereItsRootIsGoneNoOtherIsMade) {
+  clock_.At(seconds(3), [this] { Delete(kRoot); });
+  const StepAttempt attempt = Run();
+  EXPECT_TRUE(attempt.why.ends_with(": was deleted")) << attempt.why;
+  EXPECT_TRUE(attempt.is_final);
+}
+
+// A program that exits with 0 when it is told to stop has not done its work.
+TEST_F(StepPodTest, OneThatIsCutOffHasNotSucceeded) {
+  SetStatusAt(seconds(3), R"({"phase":"Failed","reason":"DeadlineExceeded","containerStatuses":)"
+                          R"([{"name":"step","state":{"terminated":{"exitCode":0}}}]})");
+  EXPECT_EQ(Run().outcome, Outcome::kTimedOut);
 }
 
 TEST_F(StepPodTest, ThatOfAnotherDeletionIsAnother) {
