@@ -821,6 +821,8 @@ the_guard() {
   check "in a namespace with another label it doesn't" quietly kubectl -n open \
     --kubeconfig="$tmp/open.kubeconfig" label configmap foreign a=b --dry-run=server
   what_it_may_not
+  steps_run_as_pods
+  other_pods_are_none
   its_namespace
   audit_first
   what_it_may_with_volumes

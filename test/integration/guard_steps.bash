@@ -1,5 +1,5 @@
 # Tests that a watcher under the guard runs pods as steps of its deletion, where the ClusterRole for it
-# is bound, and that it can make no other pods. Sourced by guard_test.sh, behind guard.bash.
+# is bound, and that it can make no other pods. Called by guard.bash.
 # shellcheck shell=bash disable=SC2154
 
 step_pod() { kubectl -n "${1-$ns}" get pods -l cluster-watcher/step -o json | jq -e '.items[0]'; }
@@ -107,4 +107,5 @@ CHANGES
   who=lab-unbound
   check "a token that is bound to no pod runs none" refuses "'cluster-watcher-guard'" runs .
   who=''
+  kubectl -n lab delete limitrange usual >/dev/null
 }
