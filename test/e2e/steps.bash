@@ -27,7 +27,7 @@ steps_run_as_pods() {
   steps() { jq -nc --arg image "$image" '$ARGS.positional as $command
     | [{name: "say", image: $image, command: $command}]' --args cluster-watcher "$@"; }
   record
-  cluster | kubectl create --dry-run=client -o json -f - |
+  cluster | kubectl -n "$namespace" create --dry-run=client -o json -f - |
     jq --arg before "$(steps sing)" --arg after "$(steps version)" '
       if .metadata.name == "bob-cluster-m" then
         .metadata.annotations = {"cluster-watcher/before-delete": $before, "cluster-watcher/after-delete": $after}
