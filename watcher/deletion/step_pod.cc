@@ -119,7 +119,7 @@ StepAttempt EndOf(JsonValue pod) {
   const JsonValue ended = StateOf(pod)["terminated"];
   const auto code = ended["exitCode"].AsInteger();
   const auto phase = pod["status"]["phase"].AsString();
-  // What is cut off may exit with 0.
+  // A program that is cut off may exit with 0.
   if (phase == "Succeeded" || (phase != "Failed" && code == 0)) return {Outcome::kSucceeded};
   std::string why = Words(pod["status"]);
   if (code) {

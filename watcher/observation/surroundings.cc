@@ -281,8 +281,8 @@ void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snap
   settings_.TakeAnnotations(settings);
 }
 
-// What says who the owner is, and the steps, the pods may have as old copies of the root's: they
-// are taken as they are now. Another setting of the pods may be the injection's own default.
+// The pods may have the owner and the steps as old copies of the root's: these are taken as they
+// are now. Another setting of the pods may be the injection's own default.
 void SurroundingsReader::TakeWhatIsCopied(const PodsToCome& now, Snapshot& snapshot,
                                           TextMap& settings) {
   TextMap owner;
