@@ -15,7 +15,7 @@ ended_with() { [[ $(exit_code "$1") == "$2" ]]; }
 
 # The program itself is what the pods run: its wrong usage is a step that fails and says why.
 steps_run_as_pods() {
-  local pod steps
+  local pod
   kubectl create namespace "$namespace" >/dev/null
   kubectl label namespace "$namespace" cluster-watcher/enabled=true >/dev/null
   kubectl -n "$namespace" create serviceaccount master >/dev/null

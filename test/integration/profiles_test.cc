@@ -173,6 +173,14 @@ class Profiles : public IntegrationTest, public testing::WithParamInterface<Fram
                {"POD_NAMESPACE=" + ns_, "POD_NAME=" + pod, "CLUSTER_WATCHER_PROFILES=" + rows});
   }
   void DriverGoes() { api().Delete("deployments", ns_, "bob"); }
+  // The head's watcher heeds a dry run when the driver goes.
+  void ExpectDryRun(const Framework& of) {
+    Watcher& watcher = WatchHead(of);
+    ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
+    DriverGoes();
+    ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
+    EXPECT_TRUE(HasRoot(of));
+  }
   // The exit code of a command, whose output is in `said_`.
   int Says(std::vector<std::string> arguments, const std::vector<std::string>& environment = {}) {
     arguments.push_back("--kubeconfig=" + kubeconfig());
@@ -395,19 +403,14 @@ TEST_F(OfFrameworks, AnotherOwnerOnTheResourceCountsWhateverWasCopied) {
   ASSERT_TRUE(Reaches(watcher, "done")) << watcher.Log();
 }
 
-// What was taken off the resource since then stays on the pods.
 // A default that the injection wrote stands on the pod alone.
 TEST_F(OfFrameworks, ADryRunThatIsThePodsAloneCounts) {
   Make(kDask);
   api().Annotate("pods", ns_, Head(kDask), "cluster-watcher/dry-run", "true");
-  Watcher& watcher = WatchHead(kDask);
-  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
-  DriverGoes();
-  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
-  EXPECT_TRUE(HasRoot(kDask));
+  ExpectDryRun(kDask);
 }
 
-// They are old copies there.
+// On the pods it stays as an old copy.
 TEST_F(OfFrameworks, AnOwnerThatWasTakenOffTheResourceIsNoneOfItsPodsEither) {
   Make(kDask);
   for (const std::string& pod : Pods(kDask)) {
@@ -439,11 +442,7 @@ TEST_F(OfFrameworks, SettingsInTheTemplateOfAJobCount) {
               R"({"metadata": {"ownerReferences": )" +
                   OwnedBy(kDask.api_version, "DaskJob", "c", job, true) + "}}");
   api().Annotate("pods", ns_, Head(kDask), "cluster-watcher/dry-run", "true");
-  Watcher& watcher = WatchHead(kDask);
-  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
-  DriverGoes();
-  ASSERT_TRUE(Eventually([&] { return watcher.LinesWith("dry run") > 0; })) << watcher.Log();
-  EXPECT_TRUE(HasRoot(kDask));
+  ExpectDryRun(kDask);
 }
 
 TEST_F(OfFrameworks, AHoldInTheTemplateOfAJobHolds) {

@@ -269,6 +269,14 @@ class StepsThatArePods : public FailureCase {
   void Ends(const std::string& list, const std::string& phase) {
     api().SetStatus("pods", ns_, PodOf(list), R"({"phase": ")" + phase + "\"}");
   }
+  // The step before ends well, and the one after in this phase.
+  void FinishesBehindThem(Watcher& watcher, const std::string& phase = "Succeeded") {
+    Ends("before-delete", "Succeeded");
+    ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
+    EXPECT_EQ(PodOf("before-delete"), "") << "it was deleted when it had ended";
+    Ends("after-delete", phase);
+    EXPECT_TRUE(Finishes(watcher));
+  }
   // Watches until the driver is gone and the step before runs.
   Watcher& WatchUntilItRuns() {
     Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=10m"});
@@ -283,11 +291,7 @@ class StepsThatArePods : public FailureCase {
 TEST_F(StepsThatArePods, RunBeforeTheMembersGoAndAfterThem) {
   Watcher& watcher = WatchUntilItRuns();
   EXPECT_TRUE(IsWhole());
-  Ends("before-delete", "Succeeded");
-  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
-  EXPECT_EQ(PodOf("before-delete"), "") << "it was deleted when it had ended";
-  Ends("after-delete", "Failed");
-  EXPECT_TRUE(Finishes(watcher));
+  FinishesBehindThem(watcher, "Failed");
   EXPECT_EQ(watcher.Metric("cluster_watcher_steps_total{result=\"succeeded\"}"), 1);
   EXPECT_EQ(watcher.Metric("cluster_watcher_steps_total{result=\"failed\"}"), 1);
 }
@@ -299,10 +303,7 @@ TEST_F(StepsThatArePods, OneThatRunsIsWaitedForByWhoResumes) {
   Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=10m"});
   EXPECT_TRUE(Reaches(watcher, "deleting"));
   EXPECT_EQ(api().Uid("pods", ns_, PodOf("before-delete")), uid);
-  Ends("before-delete", "Succeeded");
-  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
-  Ends("after-delete", "Succeeded");
-  EXPECT_TRUE(Finishes(watcher));
+  FinishesBehindThem(watcher);
 }
 
 // The next deletion must not take the old pod for its own.
@@ -319,10 +320,7 @@ TEST_F(StepsThatArePods, ADriverThatComesBackFindsItsClusterWholeAndTheyRunAgain
     const std::string pod = PodOf("before-delete");
     return !pod.empty() && api().Uid("pods", ns_, pod) != earlier;
   }));
-  Ends("before-delete", "Succeeded");
-  ASSERT_TRUE(Eventually([&] { return !PodOf("after-delete").empty(); }));
-  Ends("after-delete", "Succeeded");
-  EXPECT_TRUE(Finishes(watcher));
+  FinishesBehindThem(watcher);
 }
 
 // It must not go on in a cluster that is in use again.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -23,7 +24,10 @@ class ToolsLab : public testing::Test, protected Lab {
   const Tools& MakeTools() {
     in_force_.emplace(settings_, [this](const TextMap&) { return settings_; });
     tools_.emplace(Tools{client_, discovery_, clock_, *in_force_, metrics_, log_.logger(),
-                         [this](Duration) { ++turns_; }});
+                         [this](Duration may_take) {
+                           ++turns_;
+                           longest_turn_ = std::max(longest_turn_, may_take);
+                         }});
     return *tools_;
   }
   // The object of a built-in kind.
@@ -60,6 +64,7 @@ class ToolsLab : public testing::Test, protected Lab {
   std::optional<SettingsInForce> in_force_;
   std::optional<Tools> tools_;
   int turns_ = 0;
+  Duration longest_turn_{0};
 };
 
 }  // namespace cluster_watcher

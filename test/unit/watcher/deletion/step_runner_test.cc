@@ -1,7 +1,5 @@
 #include "watcher/deletion/step_runner.h"
 
-#include <optional>
-
 #include "test/unit/support/fake_transport.h"
 #include "test/unit/support/tools_lab.h"
 
@@ -94,6 +92,7 @@ TEST_F(StepRunnerTest, RunsOneAfterTheOtherAndMarksEach) {
   EXPECT_EQ(marked_, 2);
   EXPECT_EQ(server_.dialed.front(), "http://127.0.0.1:8080");
   EXPECT_EQ(server_.requests.front().bearer_token, "");
+  EXPECT_EQ(longest_turn_, seconds(10));
   done_ = {"before-delete/drain", "after-delete/tell"};
   EXPECT_EQ(Run({Named("drain"), Named("tell")}), Texts{});
   EXPECT_EQ(Targets(), (Texts{"/drain", "/tell", "/tell"})) << "what is done is not run again";
