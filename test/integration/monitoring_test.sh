@@ -93,7 +93,8 @@ tried() {
 injects() { tried 0 | jq -e '.spec.initContainers[0].ports[0].name == "watcher-metrics"' >/dev/null; }
 
 # The example, changed to run outside of a cluster: an API server and a token for the discovery; the
-# API server itself, which has no endpoints here, as a fixed target; short intervals.
+# API server itself, which has no endpoints here, as a fixed target; short intervals, of which a
+# loaded machine's API server, whose answer is long, gets a longer one.
 configuration() {
   kubectl -n cluster-watcher create serviceaccount prometheus >/dev/null
   kubectl create clusterrolebinding prometheus-view --clusterrole=view --serviceaccount=cluster-watcher:prometheus >/dev/null
@@ -107,7 +108,7 @@ configuration() {
     -e 's/scrape_interval: .*/scrape_interval: 500ms/; s/evaluation_interval: .*/evaluation_interval: 1s/' \
     -e '/^- job_name: apiserver/,/^  metric_relabel_configs/{
       /^  kubernetes_sd_configs/,/^    regex: kubernetes/d
-      s,^  metric_relabel_configs,  static_configs:\n  - targets: ["'"${APISERVER#https://}"'"]\n&,
+      s,^  metric_relabel_configs,  scrape_interval: 3s\n  static_configs:\n  - targets: ["'"${APISERVER#https://}"'"]\n&,
     }' "$source_dir/manifests/examples/prometheus/prometheus.yml" >"$tmp/prometheus/prometheus.yml"
 }
 # fast: turns minutes into seconds, also in comparisons.
@@ -147,7 +148,7 @@ metrics_are_clean() { curl -sf --max-time 5 "http://$1:9090/metrics" | "$promtoo
 # the part that shows 0 for no data: there must be data.
 dashboard_queries() {
   jq -r --arg pod "$1" '.panels[] | .title as $title | .targets[]?.expr
-    | gsub("\\$__rate_interval"; "10s") | gsub("\\$namespace|\\$cluster"; ".*") | gsub("\\$pod"; $pod)
+    | gsub("\\$__rate_interval"; "30s") | gsub("\\$namespace|\\$cluster"; ".*") | gsub("\\$pod"; $pod)
     | gsub("\n"; " ") | sub(" or vector\\(0\\)$"; "") | [$title, .] | join("\t")' "$objects/monitoring/dashboard.json"
 }
 # may_be_empty PANEL QUERY: whether it is empty if all is well, or in this version.
@@ -240,7 +241,7 @@ check "active is known by its names" \
   shows active 'cluster_watcher_cluster_info{cluster_name="active",owner="deployment.apps/driver-active",owner_namespace="fleet"}'
 check "held is held" shows held 'cluster_watcher_verdict{reason="held"}'
 # Long enough that a later change counts as an increase.
-check "counters of the API server are there before" within has 'count_over_time(up{job="apiserver"}[16s]) > 20'
+check "counters of the API server are there before" within has 'count_over_time(up{job="apiserver"}[16s]) > 4'
 kubectl -n fleet delete deployment driver-{waiting,held,dry,gone,stuck,unmarked} --wait=false >/dev/null
 tried 10 >/dev/null
 check "the guard refuses what has no label" not quietly \
@@ -288,7 +289,7 @@ while IFS=$'\t' read -r title expression; do
   if may_be_empty "$title" "$expression"; then
     check "$title: is understood" quietly query "$expression"
   else
-    check "$title: ${expression:0:60}" has "$expression"
+    check "$title: ${expression:0:60}" within has "$expression"
   fi
 done < <(dashboard_queries "${pods[stuck]}")
 jq -r '.templating.list[] | select(.type == "query").definition | capture("label_values\\((?<series>.*), (?<label>[a-z_]+)\\)")
