@@ -95,8 +95,8 @@ class ProfileTable {
  public:
   // The rows that the program is built with.
   static const ProfileTable& BuiltIn();
-  // Returns them with the rows in `text`, YAML or JSON, which may replace some by their names. An
-  // error names each mistake and the row it is in.
+  // Returns them with the rows in `text`, YAML or JSON, which may replace some by their names, but
+  // not Oshinko's. An error names each mistake and the row it is in.
   static Result<ProfileTable> With(std::string_view text);
 
   const std::vector<SharedProfile>& rows() const { return rows_; }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "probes/cluster_labels.h"
 #include "probes/profile.h"
 #include "probes/profile_rows.h"
 
@@ -216,6 +217,11 @@ Result<ProfileTable> ProfileTable::With(std::string_view text) {
   std::set<std::string> given;
   for (Profile& row : *rows) {
     if (!given.insert(row.name).second) return Failure("the name " + row.name + " is given twice");
+    if (row.IsDefault() || row.cluster_label == kDefaultClusterLabel) {
+      return Failure("the row " + row.name + ": the profile oshinko and its label " +
+                     kDefaultClusterLabel +
+                     " stay as they are: give it a name and a label of its own");
+    }
     const auto same = std::find_if(table.rows_.begin(), table.rows_.end(),
                                    [&](const auto& one) { return one->name == row.name; });
     auto shared = std::make_shared<Profile>(std::move(row));

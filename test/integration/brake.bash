@@ -36,6 +36,9 @@ MARKED
   check "other annotations can be written" quietly kubectl -n lab annotate deployment marked a=b
   brakes "an exempted account deletes nothing" as lab let-alone delete configmap braked
   brakes "nor evicts" as lab let-alone create --raw /api/v1/namespaces/lab/pods/foreign/eviction -f <(ns=lab eviction)
+  brakes "nor takes replicas off" as lab let-alone scale deployment other --replicas=0
+  brakes "by no patch either" as lab let-alone patch deployment other -p '{"spec": {"replicas": 0}}'
+  check "more of them are let pass" quietly as lab let-alone scale deployment other --replicas=2 --dry-run=server
   brakes "nor all there are" as lab let-alone delete --raw /api/v1/namespaces/lab/configmaps
   check "in a namespace that isn't enabled too" refuses "'cluster-watcher-brake" \
     kubectl -n open --kubeconfig="$tmp/open.kubeconfig" delete configmap member --dry-run=server

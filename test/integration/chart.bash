@@ -111,7 +111,7 @@ the_chart() {
     --set webhook.certManager=true,webhook.replicas=null,webhook.certificate=null
   check "the brake needs no guard" same <(printf '%s\n' cluster-watcher-brake cluster-watcher-brake) \
     <(chart template --kube-version=1.36.0 --set guard.enabled=false | locks)
-  check "but can be left out" same <(printf '%s\n' cluster-watcher-guard{,} cluster-watcher-guard-namespaces{,}) \
+  check "but can be left out" same <(printf '%s\n' cluster-watcher-guard{,,-kube-system} cluster-watcher-guard-namespaces{,}) \
     <(chart template --kube-version=1.36.0 --set brake.enabled=false | locks)
   check "without the guard it widens to all namespaces" quietly chart template --kube-version=1.36.0 \
     --set guard.enabled=false,allNamespaces=true

@@ -95,6 +95,9 @@ lab() {
       object("StatefulSet"; "apps/v1"; "foreign"; {app: "s"};
         {spec: (template({app: "s"}) + {persistentVolumeClaimRetentionPolicy: {whenDeleted: "Delete"}})}),
       object("StatefulSet"; "apps/v1"; "member"; $bob; {spec: template($bob + {app: "s"})}),
+      object("Deployment"; "apps/v1"; "worker"; $bob; {spec: template($bob + {app: "worker", "oshinko-type": "worker"})}),
+      object("ServiceAccount"; "v1"; "sweep"; {}; {}),
+      object("Pod"; "v1"; "sweeper"; {app: "a"}; {spec: ($spec + {serviceAccountName: "sweep"})}),
       (object("Deployment"; "apps/v1"; "by-annotation"; $bob; {spec: (template({app: "i"}) + {replicas: 0})})
         | .spec.template.metadata.annotations = {"cluster-watcher/inject": "true"}),
       (object("Deployment"; "apps/v1"; "by-hand"; $bob; {spec: (template({app: "h"}) + {replicas: 0})})
@@ -109,12 +112,25 @@ lab() {
   root_pods[$ns]=$pod
   identity "$ns-unbound" "$(kubectl -n "$ns" create token cluster-watcher)"
   identity "$ns-evil" "$(bound_to "$ns" root-evil)"
+  local name
+  for name in worker other; do
+    within pod_of "$ns" "app=$name" || return 1
+    identity "$ns-$name" "$(bound_to "$ns" "$pod")"
+    root_pods[$ns-$name]=$pod
+  done
+  a_sweep_of "$ns"
 }
+# a_sweep_of NAMESPACE: the account of a sweep with the shipped rules, and a token that is bound to its pod.
+a_sweep_of() {
+  kubectl create --dry-run=client -o yaml -f "$source_dir/manifests/chart/objects/sweep/role.yaml" | kubectl -n "$1" apply -f -
+  kubectl -n "$1" create rolebinding sweep --role=cluster-watcher-sweep --serviceaccount="$1:sweep"
+  identity "$1-sweep" "$(bound_to "$1" sweeper sweep)"
+} >/dev/null
 
 # Prints those that the account must leave unchanged.
 foreign() {
   kubectl -n lab get configmaps,serviceaccounts,pods,persistentvolumeclaims,deployments,statefulsets,hpa -o json |
-    jq -S '.items[] | select(.metadata.name | test("foreign|empty|kept|^data$|^member$|^root$|^other$|^roo$"))
+    jq -S '.items[] | select(.metadata.name | test("foreign|empty|kept|^data$|^member$|^root$|^other$|^roo$|^worker$"))
       | del(.status, .metadata.resourceVersion, .metadata.managedFields, .metadata.generation,
           .metadata.annotations["deployment.kubernetes.io/revision"])'
 }
@@ -231,12 +247,17 @@ what_it_may_not() {
   guards "condemn in another pod's name" guarded annotate deployment root cluster-watcher/phase=condemned \
     cluster-watcher/condemned-by=root-evil/1
   guards "condemn in nobody's" guarded annotate deployment root cluster-watcher/phase=condemned
-  for instance in unbound evil; do
+  for instance in unbound evil other worker; do
     who="$ns-$instance" guards_as "mark a root by a token that is bound to $instance" \
       annotate deployment root cluster-watcher/reason=a
     who="$ns-$instance" guards_as "condemn by it" annotate deployment root cluster-watcher/phase=condemned
   done
+  who="$ns-worker" guards_as "mark a worker's own Deployment, which would make it a root" \
+    annotate deployment worker cluster-watcher/phase=deleting \
+    "cluster-watcher/condemned-by=${root_pods[lab-worker]}/$(uid pod "${root_pods[lab-worker]}")"
+  who="$ns-worker" guards_as "label it by a worker" label deployment worker oshinko-type=master --overwrite
   who=''
+  guards "write 11,000 annotations" many_annotations
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
 }
 # guards_as WHAT ARGUMENT...: as guards, for another identity that both namespaces have.
@@ -247,6 +268,56 @@ guards_as() {
   local ns=open
   who="open-$identity"
   check "without the guard it could $1" quietly guarded "${@:2}"
+}
+many_annotations() {
+  jq -nc '{metadata: {annotations: ([range(11000) | {("a/\(.)"): ""}] | add)}}' >"$tmp/many"
+  guarded patch configmap foreign --type=merge --patch-file="$tmp/many"
+}
+# What the account of a sweep may not do either, and what it may.
+what_a_sweep_may_not() {
+  local by
+  kubectl -n lab annotate deployment roo cluster-watcher/phase=deleting cluster-watcher/condemned-by=roo-a/b \
+    "cluster-watcher/root-uid=$(uid deployment roo)" >/dev/null
+  who="$ns-sweep"
+  guards_as "change an image by a sweep's account" set image deployment/foreign c=evil
+  guards_as "change one of a cluster" set image deployment/root c=evil
+  guards_as "scale to 0 by it" patch statefulset/member -p '{"spec": {"replicas": 0}}'
+  guards_as "delete by it what has no label" delete configmap foreign
+  guards_as "delete a claim that nobody has marked" delete persistentvolumeclaim data
+  guards_as "mark one" annotate pvc data cluster-watcher/collect-after=2020-01-01T00:00:00Z
+  guards_as "delete a master root that nobody has marked" delete deployment other
+  guards_as "delete one that a watcher has marked" delete deployment roo
+  guards_as "mark what is no master" annotate deployment foreign cluster-watcher/phase=deleting cluster-watcher/condemned-by=cli/a
+  guards_as "mark in a watcher's name" annotate deployment other cluster-watcher/phase=condemned cluster-watcher/condemned-by=other-a/b
+  guards_as "take off a hold" annotate deployment other cluster-watcher/hold-until=2020-01-01T00:00:00Z
+  guards_as "give a claim away" patch persistentvolumeclaim/data --type=merge -p "$owner_that_is_gone"
+  check "a sweep may not change Namespaces" refuses cluster-watcher-guard-namespaces \
+    kubectl --kubeconfig="$tmp/lab-sweep.kubeconfig" label namespace lab cluster-watcher/enabled-
+  who=lab-sweep
+  by=cluster-watcher/condemned-by=cli/abc
+  allows "mark any master root by it" guarded annotate deployment other cluster-watcher/phase=deleting "$by" \
+    "cluster-watcher/root-uid=$(uid deployment other)" --dry-run=server
+  allows "take a root over that a watcher has marked" guarded annotate deployment roo "$by" --overwrite
+  allows "delete it then" guarded delete deployment roo --dry-run=server
+  who=''
+  kubectl -n lab annotate deployment roo cluster-watcher/{phase,condemned-by,root-uid}- >/dev/null
+}
+# What is bound for all namespaces must not reach kube-system.
+not_in_kube_system() {
+  local attack=(kubectl --kubeconfig="$tmp/lab-sweep.kubeconfig" -n kube-system delete configmap labelled --dry-run=server)
+  kubectl -n lab get role cluster-watcher-sweep -o json | jq '.kind = "ClusterRole" | .metadata = {name: "everywhere"}' |
+    kubectl create -f - >/dev/null
+  kubectl create clusterrolebinding everywhere --clusterrole=everywhere --serviceaccount=lab:sweep >/dev/null
+  kubectl -n kube-system create configmap labelled >/dev/null
+  kubectl -n kube-system label configmap labelled oshinko-cluster=bob >/dev/null
+  check "a sweep of all namespaces may not delete in kube-system" within refuses "may change nothing in kube-system" "${attack[@]}"
+  check "nor change anything there" refuses "may change nothing in kube-system" \
+    kubectl --kubeconfig="$tmp/lab-sweep.kubeconfig" -n kube-system annotate pvc none a=b --dry-run=server
+  kubectl delete validatingadmissionpolicybinding cluster-watcher-guard-kube-system >/dev/null
+  check "without the guard it could" within quietly "${attack[@]}"
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
+  check "with it again it may not" within refuses "may change nothing in kube-system" "${attack[@]}"
+  kubectl delete clusterrolebinding,clusterrole everywhere >/dev/null
 }
 taker() {
   cat <<'NEW'
@@ -469,7 +540,7 @@ PODS
 # named_root RESOURCE NAME
 named_root() {
   exists lab "$1" "$2" || jq -nc --arg resource "$1" --arg name "$2" '
-    {m: $name} as $labels
+    {m: $name, "oshinko-type": "master"} as $labels
     | {metadata: {name: $name}, spec: {replicas: 0, selector: {matchLabels: $labels}, template: {metadata: {labels: $labels},
         spec: {containers: [{name: "c", image: "c"}]}}}}
       + {deployment: {apiVersion: "apps/v1", kind: "Deployment"}, statefulset: {apiVersion: "apps/v1", kind: "StatefulSet"},
@@ -489,40 +560,50 @@ wild() {
 } >/dev/null
 # as NAMESPACE NAME ARGUMENT...: runs kubectl in lab as that account.
 as() { kubectl -n lab --as="system:serviceaccount:$1:$2" "${@:3}"; }
-# may_skip NAMESPACE NAME FLAG...
-may_skip() { quietly as "$1" "$2" auth can-i skip guard.cluster-watcher "${@:3}"; }
+# is_exempt NAMESPACE NAME FLAG...
+is_exempt() { quietly as "$1" "$2" auth can-i exempt guard.cluster-watcher "${@:3}"; }
 
 whom_it_guards() {
   kubectl -n lab create role wild --verb='*' --resource='*.*' >/dev/null
   kubectl create namespace elsewhere >/dev/null
   wild lab wild
-  check "an account may do everything in its namespace" within may_skip lab wild
-  check "it is guarded all the same" refuses "'cluster-watcher-guard'" as lab wild delete configmap foreign
-  check "the refusal says what to do" refuses "give this one the ClusterRole cluster-watcher-unguarded" \
-    as lab wild create configmap new
+  check "an account may do everything in its namespace" within is_exempt lab wild
+  check "and is not guarded there" quietly as lab wild label configmap foreign by=lab --overwrite
   wild elsewhere watcher
-  check "a watcher's account of another namespace may do everything here" within may_skip elsewhere watcher
-  check "it is guarded here too" within refuses "'cluster-watcher-guard'" as elsewhere watcher delete configmap foreign
+  check "one of another namespace may do everything here" within is_exempt elsewhere watcher
+  check "and is not guarded here" quietly as elsewhere watcher label configmap foreign by=watcher --overwrite
   kubectl -n elsewhere create serviceaccount gitops >/dev/null
   kubectl -n lab create rolebinding gitops --role=wild --serviceaccount=elsewhere:gitops >/dev/null
-  check "one that isn't a watcher's may do everything here" within may_skip elsewhere gitops
-  check "and is not guarded" within quietly as elsewhere gitops label configmap foreign by=elsewhere
+  check "nor is one that isn't a watcher's" within quietly as elsewhere gitops label configmap foreign by=elsewhere --overwrite
   kubectl create namespace grouped >/dev/null
   kubectl label namespace grouped cluster-watcher/enabled=true >/dev/null
   kubectl -n grouped create rolebinding all --clusterrole=cluster-watcher --group=system:serviceaccounts:grouped >/dev/null
   kubectl -n grouped create rolebinding edit --clusterrole=edit --group=system:serviceaccounts:grouped >/dev/null
+  kubectl -n grouped create rolebinding wild --clusterrole=cluster-watcher --serviceaccount=lab:wild >/dev/null
   kubectl -n grouped create configmap foreign >/dev/null
   check "a binding for a whole group counts" within refuses "'cluster-watcher-guard'" \
     kubectl -n grouped --as=system:serviceaccount:grouped:any --as-group=system:serviceaccounts:grouped \
     delete configmap foreign
+  check "who may do everything at home is guarded where it is a watcher" within refuses "'cluster-watcher-guard'" \
+    kubectl -n grouped --as=system:serviceaccount:lab:wild delete configmap foreign
   kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
-  check "an account may do everything everywhere" within may_skip lab wild --all-namespaces
-  check "and is not guarded" within quietly as lab wild label configmap foreign by=lab --overwrite
-  wild lab let-alone
-  kubectl create clusterrolebinding let-alone --clusterrole=cluster-watcher-unguarded \
+  check "but nowhere if it may do everything everywhere" within quietly \
+    kubectl -n grouped --as=system:serviceaccount:lab:wild delete configmap foreign --dry-run=server
+  kubectl -n lab create serviceaccount let-alone >/dev/null
+  kubectl -n lab create rolebinding let-alone --clusterrole=cluster-watcher --serviceaccount=lab:let-alone >/dev/null
+  kubectl -n lab create rolebinding let-alone-edit --clusterrole=edit --serviceaccount=lab:let-alone >/dev/null
+  check "an account that a watcher shares is guarded, and it is told what to do" within refuses \
+    "do that under an account of its own" as lab let-alone create configmap new
+  kubectl -n lab create rolebinding let-alone-unguarded --clusterrole=cluster-watcher-unguarded \
     --serviceaccount=lab:let-alone >/dev/null
-  check "nor is one that cluster-watcher-unguarded is bound to" within \
+  check "unless cluster-watcher-unguarded is bound to it" within \
     quietly as lab let-alone label configmap foreign by=let-alone --overwrite
+  kubectl -n lab create rolebinding tenant --clusterrole=admin --user=tenant >/dev/null
+  check "a tenant's admin isn't guarded" within quietly kubectl -n lab --as=tenant label configmap foreign by=tenant --overwrite
+  check "and may make an account a watcher's" within quietly kubectl -n lab --as=tenant create rolebinding theirs \
+    --clusterrole=cluster-watcher --serviceaccount=lab:theirs --dry-run=server
+  check "but no sweep" not quietly kubectl -n lab --as=tenant create rolebinding theirs \
+    --role=cluster-watcher-sweep --serviceaccount=lab:theirs --dry-run=server
   check "nor is one without the role" quietly kubectl label namespace lab a=b
   kubectl -n lab create serviceaccount driver >/dev/null
   kubectl -n lab create rolebinding driver --clusterrole=cluster-watcher-driver --serviceaccount=lab:driver >/dev/null
@@ -531,11 +612,11 @@ whom_it_guards() {
   identity driver "$(kubectl -n lab create token driver)"
   check "whose run needs no other right" driver_runs
   the_sweep_installed
-  check "nor is the sweep's, which needs no other right" a_sweep_works
+  check "the sweep's is, and needs no other right" a_sweep_works
   kubectl -n lab create serviceaccount framework >/dev/null
   kubectl -n lab create rolebinding framework --clusterrole=cluster-watcher-framework --serviceaccount=lab:framework >/dev/null
   kubectl -n lab create rolebinding framework-edit --clusterrole=edit --serviceaccount=lab:framework >/dev/null
-  check "nor is that of a framework's master" within quietly as lab framework create configmap tasks --dry-run=server
+  check "that of a framework's master isn't" within quietly as lab framework create configmap tasks --dry-run=server
   kubectl -n lab create rolebinding shared --clusterrole=cluster-watcher --serviceaccount=lab:framework >/dev/null
   check "but is once it has the watcher's Role too" within refuses "'cluster-watcher-guard'" \
     as lab framework create configmap tasks --dry-run=server
@@ -567,7 +648,9 @@ the_sweep_installed() {
   printf '%s\n' 'apiVersion: kustomize.config.k8s.io/v1beta1' 'kind: Kustomization' 'namespace: lab' \
     'resources: [../sweep]' >"$tmp/manifests/of-lab/kustomization.yaml"
   kubectl apply -k "$tmp/manifests/of-lab"
-  identity sweep "$(kubectl -n lab create token cluster-watcher-sweep)"
+  kubectl -n lab create -f - <<<'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "sweep"},
+    "spec": {"serviceAccountName": "cluster-watcher-sweep", "containers": [{"name": "c", "image": "c"}]}}'
+  identity sweep "$(bound_to lab sweep cluster-watcher-sweep)"
   a_left_cluster
 } >/dev/null
 # Makes the cluster `left`, whose driver is gone, and a claim whose time is over.
@@ -601,7 +684,7 @@ LEFT
 } >/dev/null
 # sweep: prints what it says.
 sweep() {
-  env -i "$watcher" sweep -n lab --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s --grace-period=1s \
+  env -i POD_NAME=sweep POD_NAMESPACE=lab "$watcher" sweep -n lab --kubeconfig="$tmp/sweep.kubeconfig" --startup-grace=1s --grace-period=1s \
     --poll-interval=200ms 2>&1
 }
 a_sweep_works() {
@@ -821,6 +904,8 @@ the_guard() {
   check "in a namespace with another label it doesn't" quietly kubectl -n open \
     --kubeconfig="$tmp/open.kubeconfig" label configmap foreign a=b --dry-run=server
   what_it_may_not
+  what_a_sweep_may_not
+  not_in_kube_system
   steps_run_as_pods
   other_pods_are_none
   its_namespace

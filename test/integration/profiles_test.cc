@@ -563,17 +563,6 @@ TEST_F(OfFrameworks, SessionJobsThatRunGoTooWhereAPersonAsks) {
   EXPECT_FALSE(api().Exists("flinksessionjobs", ns_, "j")) << said_;
 }
 
-// The words of a cluster that nothing tells more of.
-TEST_F(OfFrameworks, ARowInPlaceOfOshinkosIsMeantWhereNoneIsGiven) {
-  const std::string rows =
-      R"([{"name": "oshinko", "master": {"role": ["boss"]}, "cluster": "example.com/cluster"}])";
-  const Metadata master{"m", {{"role", "boss"}, {"example.com/cluster", "c"}}};
-  api().Create("deployments", ns_, DeploymentOf({master, 1, master.labels, {}, ""}));
-  Watcher& command = Run({"hold", "c", "--kubeconfig=" + kubeconfig(), "--namespace=" + ns_},
-                         {"CLUSTER_WATCHER_PROFILES=" + rows});
-  EXPECT_EQ(command.WaitForExit(), 0) << command.Output() << command.Log();
-}
-
 TEST_F(OfFrameworks, AJobThatSelectsTheClusterUsesItUntilItHasEnded) {
   Make(kRay);
   api().Create("rayjobs", ns_, CustomOf({"j"}, R"({"clusterSelector": {"ray.io/cluster": "c"}})"));

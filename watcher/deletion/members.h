@@ -69,7 +69,6 @@ struct MemberPass {
   // may let us out, what the master pod needs to start, and what an operator would make again.
   KubeObjects last;
   KubeObjects to_collect;             // claims to mark for collection
-  KubeObjects used_again;             // claims that stay, marked since an earlier deletion
   std::vector<std::string> left;      // what is left alone: "pod/x: kept"
   std::vector<std::string> mistakes;  // newly found bad annotations, which count as 0
 };

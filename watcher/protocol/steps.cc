@@ -195,7 +195,8 @@ void ReadSteps(const ObjectMeta& meta, Steps& steps, std::vector<std::string>& e
     if (!text) return;
     auto parsed = ParseSteps(*text);
     if (!parsed) {
-      errors.push_back("annotation " + std::string(key) + " on " + meta.name + ": " +
+      errors.push_back("annotation " + std::string(key) +
+                       (meta.name.empty() ? "" : " on " + meta.name) + ": " +
                        parsed.error().message);
     } else if (!has) {
       into = *std::move(parsed);

@@ -125,6 +125,11 @@ TEST(ProfileTable, EachMistakeIsNamedWithItsRow) {
   EXPECT_EQ(MistakesIn("- {name: a, master: {x: [y]}, cluster: c}\n"
                        "- {name: a, master: {x: [y]}, cluster: c}"),
             "the name a is given twice");
+  for (const char* oshinkos : {"- {name: oshinko, master: {x: [y]}, cluster: c}",
+                               "- {name: a, master: {x: [y]}, cluster: oshinko-cluster}"}) {
+    EXPECT_NE(MistakesIn(oshinkos).find("stay as they are: give it a name and a label of its own"),
+              std::string::npos);
+  }
 }
 
 }  // namespace
