@@ -76,7 +76,6 @@ cpuRequest much
 cpuRequest -1
 cpuRequest 2
 memoryRequest 65Mi
-cpuRequest 0
 memoryLimit 0
 tokenExpirationSeconds 599
 tokenExpirationSeconds 86401
@@ -85,6 +84,22 @@ scrape yes
 seccompProfile Unconfined
 SETTINGS
   printf 'default.completed-when %05000d\n' 1
+}
+
+# What a LimitRange would add to the sidecar must not exceed what the pod has for all its containers.
+a_limit_range() {
+  kubectl create namespace limited >/dev/null
+  kubectl label namespace limited cluster-watcher/enabled=true >/dev/null
+  kubectl -n limited create -f - >/dev/null <<'LIMITS'
+{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "usual"}, "spec": {"limits": [{"type": "Container",
+  "default": {"cpu": "1", "memory": "1Gi"}, "defaultRequest": {"cpu": "500m", "memory": "512Mi"}}]}}
+LIMITS
+  check "a master with resources of its own starts beside a LimitRange" is "$(
+    jq -nc '{requests: {cpu: "100m", memory: "64Mi"}, limits: {cpu: "200m", memory: "64Mi"}} as $resources
+      | {apiVersion: "v1", kind: "Pod", metadata: {name: "m", labels: {"oshinko-type": "master"}},
+         spec: {resources: $resources, containers: [{name: "c", image: "c", resources: $resources}]}}' |
+      kubectl -n limited create --dry-run=server -o json -f - | jq -c '.spec.initContainers[0].resources')" \
+    '{"limits":{"cpu":"200m","memory":"64Mi"},"requests":{"cpu":"0","memory":"0"}}'
 }
 
 the_policy() {
@@ -100,6 +115,7 @@ the_policy() {
   check "nor where the label isn't \"true\"" injects '. == null' nearly-on
   check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
+  a_limit_range
   changes "$some_settings"
   check "a change of the settings counts" within injects '.image == "example.com/cluster-watcher:1"'
   check "each pod is as wanted with other settings" pods_are_as_wanted POLICY "$some_settings"

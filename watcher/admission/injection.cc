@@ -162,15 +162,21 @@ void WriteLivenessProbe(JsonWriter& json, int port) {
   json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
 }
 
-// A pod with resources of its own gets no container resources: the API server requires that the sum
-// of its containers' requests fits into the pod's.
+// Of resources of the pod's own the container takes its share: nothing of its requests, and no more
+// than its limits. Without a word of ours a LimitRange would add what may exceed them.
 void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
-  if (spec["resources"].size() > 0) return;
+  const JsonValue own = spec["resources"];
+  const bool shares = own.size() > 0;
+  const auto limit = [&](const char* resource, const std::string& usual) {
+    const std::string pods = own["limits"][resource].AsString().value_or("");
+    const auto quantity = ParseQuantity(pods);
+    return quantity && *quantity < *ParseQuantity(usual) ? pods : usual;
+  };
   json.Key("resources").StartObject();
-  json.Key("requests").StartObject().Field("cpu", settings.cpu_request);
-  json.Field("memory", settings.memory_request).EndObject();
-  json.Key("limits").StartObject().Field("cpu", settings.cpu_limit);
-  json.Field("memory", settings.memory_limit).EndObject().EndObject();
+  json.Key("requests").StartObject().Field("cpu", shares ? "0" : settings.cpu_request);
+  json.Field("memory", shares ? "0" : settings.memory_request).EndObject();
+  json.Key("limits").StartObject().Field("cpu", limit("cpu", settings.cpu_limit));
+  json.Field("memory", limit("memory", settings.memory_limit)).EndObject().EndObject();
 }
 
 // Meets the restricted Pod Security Standard, unless the seccomp profile is left out.

@@ -26,22 +26,6 @@ constexpr std::size_t kLongestDefault = 4096;
 using Errors = std::vector<std::string>;
 using Read = std::function<std::optional<std::string>(const std::string& text)>;  // what is wrong
 
-// Parses <number><suffix>, without exponents, into base units.
-// Source: k8s.io/apimachinery/pkg/api/resource, "quantity.go".
-std::optional<double> ParseQuantity(std::string_view text) {
-  static const std::map<std::string_view, double> kSuffixes = {
-      {"", 1.0},   {"m", 1e-3},    {"k", 1e3},     {"M", 1e6},     {"G", 1e9},
-      {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}};
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-  const std::string digits(text.substr(0, text.find_first_not_of("0123456789.")));
-  char* stop = nullptr;
-  const double number = std::strtod(digits.c_str(), &stop);
-  if (*stop != '\0' || std::isinf(number)) return std::nullopt;
-  const auto suffix = kSuffixes.find(text.substr(digits.size()));
-  if (suffix == kSuffixes.end()) return std::nullopt;
-  return number * suffix->second;
-}
-
 Read Number(int& field, int least, int most) {
   return [&field, least, most](const std::string& text) -> std::optional<std::string> {
     int number = 0;
@@ -58,8 +42,7 @@ Read Number(int& field, int least, int most) {
 
 Read Quantity(std::string& field) {
   return [&field](const std::string& text) -> std::optional<std::string> {
-    const auto quantity = ParseQuantity(text);
-    if (!quantity || *quantity <= 0) {
+    if (!ParseQuantity(text)) {
       return Quoted(text) + " is not a quantity: give, for example, 100m or 64Mi";
     }
     field = text;
@@ -130,12 +113,29 @@ std::map<std::string, Read, std::less<>> Readers(InjectionSettings& settings) {
 // The API server refuses a pod whose request exceeds its limit.
 void CompareWithLimit(const char* what, const std::string& request, const std::string& limit,
                       Errors& errors) {
+  if (*ParseQuantity(limit) == 0) {
+    errors.push_back(std::string(what) + "Limit " + limit + ": give more than 0");
+  }
   if (*ParseQuantity(request) <= *ParseQuantity(limit)) return;
   errors.push_back(std::string(what) + "Request " + request + " is above " + what + "Limit " +
                    limit + ": no pod would start");
 }
 
 }  // namespace
+
+std::optional<double> ParseQuantity(std::string_view text) {
+  static const std::map<std::string_view, double> kSuffixes = {
+      {"", 1.0},   {"m", 1e-3},    {"k", 1e3},     {"M", 1e6},     {"G", 1e9},
+      {"T", 1e12}, {"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"Ti", 0x1p40}};
+  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  const std::string digits(text.substr(0, text.find_first_not_of("0123456789.")));
+  char* stop = nullptr;
+  const double number = std::strtod(digits.c_str(), &stop);
+  if (*stop != '\0' || std::isinf(number)) return std::nullopt;
+  const auto suffix = kSuffixes.find(text.substr(digits.size()));
+  if (suffix == kSuffixes.end()) return std::nullopt;
+  return number * suffix->second;
+}
 
 ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data) {
   ResolvedInjectionSettings resolved;

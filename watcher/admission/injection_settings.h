@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "watcher/settings/settings.h"
@@ -32,6 +34,10 @@ struct ResolvedInjectionSettings {
   InjectionSettings settings;
   std::vector<std::string> errors;  // each names the key and the remedy
 };
+
+// Returns a Kubernetes quantity, "100m" or "64Mi", in base units; nullopt if it isn't one, is
+// negative or has an exponent. Source: k8s.io/apimachinery/pkg/api/resource, "quantity.go".
+std::optional<double> ParseQuantity(std::string_view text);
 
 // `data` is the ConfigMap's. The key "default.SETTING" gives the watcher's setting a default, as
 // the pod's annotation would.

