@@ -102,6 +102,48 @@ LIMITS
     '{"limits":{"cpu":"200m","memory":"64Mi"},"requests":{"cpu":"0","memory":"0"}}'
 }
 
+# Somebody else's policy, which comes after ours and wants a port that is free no longer.
+another_injector() {
+  kubectl create -f - >/dev/null <<'INJECTOR'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicy
+  metadata: {name: z-injector}
+  spec:
+    failurePolicy: Fail
+    reinvocationPolicy: IfNeeded
+    matchConstraints:
+      resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+    matchConditions:
+    - {name: asked, expression: 'object.metadata.name == "also" && !object.spec.containers.exists(c, c.name == "also")'}
+    mutations:
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: |-
+          [JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{name: "also", image: "a",
+            ports: [Object.spec.containers.ports{containerPort: 9090}]}},
+           JSONPatch{op: "add", path: "/spec/initContainers/0", value: Object.spec.initContainers{name: "first", image: "a"}}]
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicyBinding
+  metadata: {name: z-injector}
+  spec: {policyName: z-injector}
+INJECTOR
+  check "a port that another injector takes later is left to it" within leaves_the_port
+  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy z-injector >/dev/null
+}
+leaves_the_port() {
+  [[ $(jq -nc '{apiVersion: "v1", kind: "Pod", metadata: {name: "also", labels: {"oshinko-type": "master"},
+        annotations: {"prometheus.io/port": "9090"}}, spec: {containers: [{name: "c", image: "c"}]}}' |
+    kubectl -n pods create --dry-run=server -o json -f - | jq -r '[.spec.containers[1].ports[0].containerPort,
+      (.spec.initContainers[] | select(.name == "cluster-watcher") | .ports[0].containerPort, .livenessProbe.httpGet.port,
+        (.env[] | select(.name == "CLUSTER_WATCHER_LISTEN").value)),
+      (.metadata.annotations["cluster-watcher/status"] | fromjson.port), .metadata.annotations["prometheus.io/port"]]
+    | join(" ")') == "9090 9091 9091 :9091 9091 9091" ]]
+}
+
 the_policy() {
   pod_namespaces
   normalised_pods NONE >"$tmp/none"
@@ -116,6 +158,7 @@ the_policy() {
   check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
   a_limit_range
+  another_injector
   changes "$some_settings"
   check "a change of the settings counts" within injects '.image == "example.com/cluster-watcher:1"'
   check "each pod is as wanted with other settings" pods_are_as_wanted POLICY "$some_settings"

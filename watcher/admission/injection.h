@@ -10,18 +10,10 @@
 
 #include "probes/base/json.h"
 #include "watcher/admission/injection_settings.h"
+#include "watcher/admission/sidecar_patch.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
-
-inline constexpr char kSidecarName[] = "cluster-watcher";
-inline constexpr char kTokenVolume[] = "cluster-watcher-token";
-
-// An "add" operation of RFC 6902.
-struct PatchOperation {
-  std::string path;   // a JSON pointer, "/spec/volumes/-"
-  std::string value;  // JSON
-};
 
 struct Injection {
   enum class Outcome {
@@ -31,7 +23,7 @@ struct Injection {
     kLeftAlone,  // asked for but impossible; the warnings say why
   };
   Outcome outcome = Outcome::kNotAsked;
-  std::vector<PatchOperation> patch;  // in order; empty unless injected
+  std::vector<PatchOperation> patch;  // in order; empty unless injected, now or before
   std::vector<std::string> warnings;  // for people: each is one line about this pod
 };
 
@@ -43,9 +35,6 @@ Injection Inject(JsonValue pod, const InjectionSettings& settings);
 
 // Does the same without the patch, which takes longer than all the rest.
 Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings);
-
-// Returns the patch in the form in which a webhook answers it.
-std::string PatchText(const std::vector<PatchOperation>& patch);
 
 // Lists what the watcher would refuse or not understand in the annotations of Pods or pod
 // templates. Each line names the annotation and the remedy; of those that nobody knows only the

@@ -66,4 +66,5 @@ def volume: {
 | .metadata.labels = (.metadata.labels // {}) + {"cluster-watcher/injected": "true"}
 | container as $container
 | .spec.initContainers = [$container] + (.spec.initContainers // [])
-| .spec.volumes = (.spec.volumes + [volume] | sort_by(.name))
+| .spec.volumes = (if any(.spec.volumes[]?; .name == volume.name) then .spec.volumes else .spec.volumes + [volume] end
+    | sort_by(.name))

@@ -150,7 +150,6 @@ TEST(Inject, LeavesAloneWhatItCanNotPatch) {
       {Master("", R"("initContainers":[{"name":"cluster-watcher"}])"), "container called"},
       {Master("", R"("os":{"name":"windows"})"), "Windows"},
       {Master("", R"("nodeSelector":{"kubernetes.io/os":"windows"})"), "Windows"},
-      {Master("", R"("volumes":[{"name":"cluster-watcher-token"}])"), "volume called"},
       {Master("", R"("initContainers":[{"name":"x","ports":[)" + all_ports + "]}]"),
        "9090 to 9099"},
       {Master("", R"("initContainers":"x")"), "no list"},
@@ -202,6 +201,35 @@ TEST(Inject, FitsTheSidecarToThePod) {
     for (const char* part : one.has) EXPECT_TRUE(Holds(Sidecar(injection), part)) << one.what;
     for (const char* part : one.lacks) EXPECT_FALSE(Holds(Sidecar(injection), part)) << one.what;
   }
+}
+
+TEST(Inject, TakesAVolumeThatIsLeftOfAnEarlierOne) {
+  const auto injection = InjectText(Master("", R"("volumes":[{"name":"cluster-watcher-token"}])"));
+  EXPECT_EQ(injection.outcome, Outcome::kInjected);
+  EXPECT_EQ(Added(injection, "/spec/volumes/-"), "");
+}
+
+// As when its webhook is invoked again after that of another injector.
+TEST(Inject, LeavesAPortThatAnotherContainerHasBeenGivenSince) {
+  const std::string injected =
+      R"("initContainers":[{"name":"y"},{"name":"cluster-watcher","env":[{"name":"POD_NAME"},)"
+      R"({"name":"CLUSTER_WATCHER_LISTEN","value":":9090"}],)"
+      R"("ports":[{"name":"watcher-metrics","containerPort":9090}],)"
+      R"("livenessProbe":{"httpGet":{"path":"/healthz","port":9090}}}])";
+  const std::string theirs = R"({"name":"x","ports":[{"containerPort":9090}]})";
+  const auto pod = [&](const std::string& containers) {
+    return R"({"metadata":{"labels":{"oshinko-type":"master"},"annotations":{)"
+           R"("cluster-watcher/status":"{}","prometheus.io/port":"9090"}},"spec":{"containers":[)" +
+           containers + "]," + injected + "}}";
+  };
+  EXPECT_TRUE(InjectText(pod(R"({"name":"m","ports":[{"containerPort":9091}]})")).patch.empty());
+  const auto moved = InjectText(pod(theirs));
+  const std::string at = "/spec/initContainers/1";
+  EXPECT_EQ(Added(moved, at + "/env/1/value"), "\":9091\"");
+  EXPECT_EQ(Added(moved, at + "/ports/0/containerPort"), "9091");
+  EXPECT_EQ(Added(moved, at + "/livenessProbe/httpGet/port"), "9091");
+  EXPECT_EQ(Added(moved, "/metadata/annotations/prometheus.io~1port"), "\"9091\"");
+  EXPECT_TRUE(Holds(Added(moved, "/metadata/annotations/cluster-watcher~1status"), "9091"));
 }
 
 TEST(Inject, WritesDefaultsAndScrapeAnnotationsWhereThereAreNone) {
