@@ -207,12 +207,12 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
       // Another object has that name. The next pass lists it.
       return CountResult(resource, "conflict");
     case ApiFailure::kForbidden:
-      sent_.forbidden.insert(object.meta.uid);
+      sent_.forbidden[object.meta.uid] = result.error().message;
       CountResult(resource, "forbidden");
       break;
     case ApiFailure::kNotServed:
     case ApiFailure::kInvalid:
-      sent_.forbidden.insert(object.meta.uid);
+      sent_.forbidden[object.meta.uid] = result.error().message;
       CountResult(resource, "failed");
       break;
     case ApiFailure::kNotSent:

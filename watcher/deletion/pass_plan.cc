@@ -13,11 +13,16 @@ constexpr Duration kLeftoverPatience{1'000};
 // Past the deadline a kind that can't be listed is asked for once more.
 constexpr int kLeastBlindPasses = 2;
 
-// Whether it may not be deleted, or what controls it may not: that would make it again.
-bool IsForbidden(const KubeObject& object, const DeletionMemory& memory, const SentDeletes& sent) {
-  const Uid* member = memory.MemberOf(object.meta.uid);
-  return sent.forbidden.contains(object.meta.uid) ||
-         (member != nullptr && sent.forbidden.contains(*member));
+// Says why it may not be deleted, or what controls it may not, which would make it again; nullptr
+// if it may.
+const std::string* WhyForbidden(const KubeObject& object, const DeletionMemory& memory,
+                                const SentDeletes& sent) {
+  auto refused = sent.forbidden.find(object.meta.uid);
+  if (refused == sent.forbidden.end()) {
+    if (const Uid* member = memory.MemberOf(object.meta.uid))
+      refused = sent.forbidden.find(*member);
+  }
+  return refused == sent.forbidden.end() ? nullptr : &refused->second;
 }
 
 class Planner {
@@ -65,7 +70,7 @@ class Planner {
 
  private:
   bool IsForbidden(const KubeObject& object) const {
-    return cluster_watcher::IsForbidden(object, memory_, sent_);
+    return WhyForbidden(object, memory_, sent_) != nullptr;
   }
   // A kind that fails past the deadline too is treated as one that may not be read.
   bool IsRead() const { return view_.complete || terms_.blind_passes >= kLeastBlindPasses; }
@@ -188,8 +193,8 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
       const HeldBack* held = WhyHeldBack(view, memory, object);
       if (held != nullptr) {
         names.push_back(object.Describe() + ": " + held->why);
-      } else if (IsForbidden(object, memory, sent)) {
-        names.push_back(object.Describe() + ": it may not be deleted");
+      } else if (const std::string* why = WhyForbidden(object, memory, sent)) {
+        names.push_back(object.Describe() + ": " + *why);
       } else if (late && is_waited_for) {
         names.push_back(object.Describe() + ": not gone by the deadline");
       }

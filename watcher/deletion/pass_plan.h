@@ -37,8 +37,9 @@ enum class DeletionEnd {
 struct SentDeletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at;  // when each was first accepted, or not found
   std::unordered_set<Uid> unanswered;  // that were sent, and may have been carried out
-  std::unordered_set<Uid> forbidden;   // whose last delete was refused permanently
-  bool any_accepted = false;           // false: the cluster is whole, as far as we know
+  // Whose last delete was refused permanently, and in which words.
+  std::unordered_map<Uid, std::string> forbidden;
+  bool any_accepted = false;  // false: the cluster is whole, as far as we know
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.

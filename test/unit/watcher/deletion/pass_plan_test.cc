@@ -113,7 +113,7 @@ TEST(PassPlan, WhatIsDue) {
       {"but for what a forbidden one would make again",
        [](World& w) {
          w.terms.late = true;
-         w.sent.forbidden.insert(Uid("worker"));
+         w.sent.forbidden.emplace(Uid("worker"), "");
        },
        {"worker", "ui"}},
       {"nothing while a kind could not be listed",
@@ -219,7 +219,7 @@ TEST(PassPlan, WhenItIsOver) {
        [](World& w) {
          w.Empty();
          w.view.is_old = true;
-         w.sent.forbidden.insert(Uid("conf"));
+         w.sent.forbidden.emplace(Uid("conf"), "");
        },
        true, true},
       {"the root would take along what stays",
@@ -249,12 +249,12 @@ TEST(PassPlan, WhenItIsOver) {
       {"or may not be deleted",
        [](World& w) {
          w.terms.late = true;
-         w.sent.forbidden = {Uid("worker"), Uid("ui")};
+         w.sent.forbidden = {{Uid("worker"), ""}, {Uid("ui"), ""}};
        },
        true, true},
       {"before the deadline that is waited for",
        [](World& w) {
-         w.sent.forbidden = {Uid("worker"), Uid("ui")};
+         w.sent.forbidden = {{Uid("worker"), ""}, {Uid("ui"), ""}};
        },
        false, false},
   };

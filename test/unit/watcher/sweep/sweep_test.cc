@@ -337,7 +337,8 @@ TEST_F(SweepTest, WhatWasDeletedButForSomethingHasFailed) {
   MakeMap("forbidden");
   Refuse("DELETE", "configmaps/forbidden", 403);
   EXPECT_EQ(Sweep().failed, 1u);
-  EXPECT_NE(Told().detail.find("configmap/forbidden"), std::string::npos) << Told().detail;
+  EXPECT_NE(Told().detail.find("configmap/forbidden: "), std::string::npos) << Told().detail;
+  EXPECT_NE(Told().detail.find("HTTP 403"), std::string::npos) << "in the words of the refusal";
 }
 
 // It is the new one that is over: it wants no replicas.
