@@ -168,6 +168,7 @@ REFUSED
 .members = {"/a": ["b"]}
 .cluster = "example.com/"
 .cluster = "a b"
+.cluster = "oshinko-cluster"
 .root.resource = "mines"
 .root.resource = "mines.example."
 .root.kind = ""
@@ -186,6 +187,9 @@ del(.uses.state)
 ROWS
   check "the chart refuses two rows of one name" refuses "given twice" chart template --set-json \
     'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c"}, {"name": "a", "master": {"r": ["d"]}, "cluster": "c"}]'
+  check "the chart refuses a row for a resource that has one" refuses "RayJob.ray.io is a root of a profile that is known already" \
+    chart template --set-json 'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c",
+      "root": {"resource": "as.example.com", "kind": "A"}, "theirs": {"RayJob.ray.io": ""}}]'
   check "the chart refuses another namespace" refuses "must be cluster-watcher" chart template --namespace=lab
   check "the chart refuses the policy before Kubernetes 1.36" \
     refuses "needs Kubernetes 1.36" chart template --kube-version=1.35.9

@@ -100,6 +100,8 @@ lab() {
       object("Pod"; "v1"; "sweeper"; {app: "a"}; {spec: ($spec + {serviceAccountName: "sweep"})}),
       (object("Deployment"; "apps/v1"; "by-annotation"; $bob; {spec: (template({app: "i"}) + {replicas: 0})})
         | .spec.template.metadata.annotations = {"cluster-watcher/inject": "true"}),
+      (object("Deployment"; "apps/v1"; "by-image"; $bob; {spec: (template({app: "image"}) + {replicas: 0})})
+        | .spec.template.spec.containers[0].image = "example.com/cluster-watcher:1"),
       (object("Deployment"; "apps/v1"; "by-hand"; $bob; {spec: (template({app: "h"}) + {replicas: 0})})
         | .spec.template.spec.containers[0].name = "cluster-watcher"),
       object("Deployment"; "apps/v1"; "by-label"; $bob + {"oshinko-type": "master"}; {spec: (template({app: "l"}) + {replicas: 0})}),
@@ -198,7 +200,7 @@ what_it_may_not() {
   guards "delete its master root unmarked" guarded delete deployment root
   guards "delete another master root" guarded delete deployment other
   guards "delete a master's pod as a member" guarded delete deployment roo
-  for instance in deployment/by-annotation deployment/by-hand deployment/by-label pod/by-label; do
+  for instance in deployment/by-annotation deployment/by-{image,hand,label} pod/by-label; do
     guards "delete a master as a member, $instance" guarded delete "$instance"
   done
   guards "scale to 0" guarded scale deployment foreign --replicas=0
@@ -258,6 +260,12 @@ what_it_may_not() {
   who="$ns-worker" guards_as "label it by a worker" label deployment worker oshinko-type=master --overwrite
   who=''
   guards "write 11,000 annotations" many_annotations
+  # Messages see less than the rules do.
+  check "it is told which annotation" refuses "as a/0: what other admission plugins write" many_annotations
+  check "and which label" refuses "may be changed, as team: what" guarded label configmap foreign team=x
+  check "and whose the root is" refuses "not marked as being deleted by pod ${root_pods[lab]}: do that" guarded delete deployment root
+  check "and whose name it should be" refuses "in another's name than ${root_pods[lab]}/" \
+    guarded annotate deployment root cluster-watcher/phase=condemned
   check "all that it tried has changed nothing" same "$tmp/foreign" <(foreign)
 }
 # guards_as WHAT ARGUMENT...: as guards, for another identity that both namespaces have.
@@ -299,7 +307,15 @@ what_a_sweep_may_not() {
     "cluster-watcher/root-uid=$(uid deployment other)" --dry-run=server
   allows "take a root over that a watcher has marked" guarded annotate deployment roo "$by" --overwrite
   allows "delete it then" guarded delete deployment roo --dry-run=server
+  jq -nc 'def pod($name; $labels): {apiVersion: "v1", kind: "Pod", metadata: {name: $name, labels: $labels},
+      spec: {containers: [{name: "c", image: "c"}]}};
+    pod("ended"; {"oshinko-cluster": "ended", "oshinko-type": "master"}),
+    pod("head"; {"ray.io/cluster": "r", "ray.io/node-type": "head"})' | kubectl -n lab create -f - >/dev/null
+  kubectl -n lab patch pod ended --subresource=status --type=merge -p '{"status": {"phase": "Failed"}}' >/dev/null
+  allows "go on with a bare master that has ended" guarded annotate pod ended cluster-watcher/phase=deleting "$by"
+  allows "delete the head of a Ray cluster, which nothing controls" guarded delete pod head --grace-period=0 --force
   who=''
+  kubectl -n lab delete pod ended --grace-period=0 --force >/dev/null 2>&1
   kubectl -n lab annotate deployment roo cluster-watcher/{phase,condemned-by,root-uid}- >/dev/null
 }
 # What is bound for all namespaces must not reach kube-system.
@@ -570,25 +586,27 @@ whom_it_guards() {
   check "an account may do everything in its namespace" within is_exempt lab wild
   check "and is not guarded there" quietly as lab wild label configmap foreign by=lab --overwrite
   wild elsewhere watcher
-  check "one of another namespace may do everything here" within is_exempt elsewhere watcher
-  check "and is not guarded here" quietly as elsewhere watcher label configmap foreign by=watcher --overwrite
+  check "a watcher's account of another namespace may do everything here" within is_exempt elsewhere watcher
+  check "and is guarded all the same" refuses "'cluster-watcher-guard'" as elsewhere watcher delete configmap foreign
   kubectl -n elsewhere create serviceaccount gitops >/dev/null
   kubectl -n lab create rolebinding gitops --role=wild --serviceaccount=elsewhere:gitops >/dev/null
-  check "nor is one that isn't a watcher's" within quietly as elsewhere gitops label configmap foreign by=elsewhere --overwrite
+  check "one that isn't a watcher's isn't" within quietly as elsewhere gitops label configmap foreign by=elsewhere --overwrite
+  kubectl -n lab create rolebinding foisted --clusterrole=cluster-watcher --serviceaccount=elsewhere:gitops >/dev/null
+  check "nor does a Role that somebody binds to it here make it one" quietly as elsewhere gitops label configmap foreign by=b --overwrite
   kubectl create namespace grouped >/dev/null
   kubectl label namespace grouped cluster-watcher/enabled=true >/dev/null
   kubectl -n grouped create rolebinding all --clusterrole=cluster-watcher --group=system:serviceaccounts:grouped >/dev/null
   kubectl -n grouped create rolebinding edit --clusterrole=edit --group=system:serviceaccounts:grouped >/dev/null
-  kubectl -n grouped create rolebinding wild --clusterrole=cluster-watcher --serviceaccount=lab:wild >/dev/null
+  kubectl -n grouped create rolebinding wild --clusterrole=edit --serviceaccount=lab:wild >/dev/null
   kubectl -n grouped create configmap foreign >/dev/null
   check "a binding for a whole group counts" within refuses "'cluster-watcher-guard'" \
     kubectl -n grouped --as=system:serviceaccount:grouped:any --as-group=system:serviceaccounts:grouped \
     delete configmap foreign
-  check "who may do everything at home is guarded where it is a watcher" within refuses "'cluster-watcher-guard'" \
-    kubectl -n grouped --as=system:serviceaccount:lab:wild delete configmap foreign
-  kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
-  check "but nowhere if it may do everything everywhere" within quietly \
+  check "who may do everything at home isn't guarded elsewhere either" within quietly \
     kubectl -n grouped --as=system:serviceaccount:lab:wild delete configmap foreign --dry-run=server
+  kubectl create clusterrolebinding wild --clusterrole=cluster-admin --serviceaccount=lab:wild >/dev/null
+  check "nor in kube-system" within quietly \
+    kubectl -n kube-system --as=system:serviceaccount:lab:wild create configmap of-lab --dry-run=server
   kubectl -n lab create serviceaccount let-alone >/dev/null
   kubectl -n lab create rolebinding let-alone --clusterrole=cluster-watcher --serviceaccount=lab:let-alone >/dev/null
   kubectl -n lab create rolebinding let-alone-edit --clusterrole=edit --serviceaccount=lab:let-alone >/dev/null

@@ -166,7 +166,7 @@ intended_for_sweep() {
     printf '%s get\n' daskworkergroups.kubernetes.dask.org rayservices.ray.io \
       flinkbluegreendeployments.flink.apache.org
     echo 'flinksessionjobs.flink.apache.org get list delete'
-    printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher apply brake claims sweep'
+    printf '%s\n' 'events.events.k8s.io create' 'namespaces get' 'guard.cluster-watcher apply brake sweep'
   } | one_a_line
 }
 
