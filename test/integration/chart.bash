@@ -11,6 +11,8 @@ chart() {
 objects() {
   kubectl create --dry-run=client --validate=false -o json -f - |
     jq -cS 'select(.kind != "Namespace")
+      | del(.metadata.annotations["helm.sh/resource-policy"])
+      | if .metadata.annotations == {} then del(.metadata.annotations) else . end
       | if .kind == "Secret" then .data |= map_values(gsub("\n"; "")) else . end
       | if .webhooks then .webhooks |= map(.clientConfig |= if .caBundle then .caBundle |= gsub("\n"; "") else . end) else . end' |
     jq -sS 'sort_by(.kind, .metadata.name)'
@@ -57,11 +59,25 @@ with_a_row() {
     | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | LC_ALL=C sort
 }
 # conditions_of OBJECT JQ: of one in chart/objects.
+# the_pods_choices: the values that a chart's pods usually have.
+the_pods_choices() {
+  jq -ncS '{resources: {limits: {memory: "1Gi"}}, env: [{name: "A", value: "b"}], nodeSelector: {a: "b"},
+    tolerations: [{operator: "Exists"}], affinity: {nodeAffinity: {}}, topologySpreadConstraints: [{maxSkew: 2}],
+    priorityClassName: "high", podLabels: {x: "y"}, podAnnotations: {c: "d"}}'
+}
+# chosen KIND: these, of the manifests in the standard input.
+chosen() {
+  objects | jq -cS --arg kind "$1" '.[] | select(.kind == $kind).spec | (.jobTemplate.spec.template // .template)
+    | .spec.containers[0] as $container | (.spec | {nodeSelector, tolerations, affinity, topologySpreadConstraints, priorityClassName})
+      + {resources: $container.resources, env: [$container.env[] | select(.name == "A")],
+         podLabels: {x: .metadata.labels.x}, podAnnotations: .metadata.annotations}'
+}
 conditions_of() {
   kubectl create --dry-run=client --validate=false -o json -f "$tmp/manifests/chart/objects/$1.yaml" | jq -S "$2"
 }
 the_chart() {
-  local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command
+  local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command words
+  local -a left
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
   local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null,guard.stepPriority=null
     --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,sweep=null,monitoring=null)
@@ -101,6 +117,24 @@ the_chart() {
         | .spec.jobTemplate.spec.template.spec.containers[0] | {args, resources}')
   check "and other settings, as the policy says itself" renders "$(with_settings policy)" --kube-version=1.36.0 \
     --set image=registry.example.com/cluster-watcher:0.1.0 --set-string settings.port=9300
+  check "and one with a digest" same <(echo '"example.com/w@sha256:'"$(printf '%064d' 0)"'"') <(chart template \
+    "${webhook[@]}" "${certificate[@]}" --set image.repository=example.com/w,image.digest=sha256:"$(printf '%064d' 0)" |
+    objects | jq -c '.[] | select(.kind == "Deployment").spec.template.spec.containers[0].image')
+  check "what pods have elsewhere, the webhook's can have" same <(the_pods_choices) <(chart template "${webhook[@]}" \
+    --set-json webhook="$(the_pods_choices)" --set-file webhook.caBundle="$tmp/manifests/webhook/tls.crt" \
+    --set webhook.existingSecret=theirs,webhook.failurePolicy=Fail,webhook.networkPolicy.enabled=false | chosen Deployment)
+  check "and the sweep's" same <(the_pods_choices) <(chart template --kube-version=1.36.0 --set-json sweep="$(
+    the_pods_choices | jq -c '.enabled = true')" | chosen CronJob)
+  check "a Secret that is there is used, and no other made" same <(echo '["theirs","Fail",0]') <(chart template "${webhook[@]}" \
+    --set-file webhook.caBundle="$tmp/manifests/webhook/tls.crt" \
+    --set webhook.existingSecret=theirs,webhook.failurePolicy=Fail,webhook.networkPolicy.enabled=false | objects |
+    jq -c '[(.[] | select(.kind == "Deployment").spec.template.spec.volumes[] | select(.secret).secret.secretName),
+      (.[] | select(.kind == "MutatingWebhookConfiguration").webhooks[0].failurePolicy),
+      ([.[] | select(.kind | IN("Secret", "NetworkPolicy"))] | length)]')
+  check "namespaces get an account and the Role" same <(echo '["lab/cluster-watcher-master","lab/masters","yard/cluster-watcher-master"]') \
+    <(chart template --kube-version=1.36.0 --set-json 'namespaces=[{"name": "yard", "create": true}, {"name": "lab"},
+      {"name": "lab", "serviceAccount": "masters"}]' | objects | jq -c '[.[] | select(.kind == "RoleBinding").subjects[0]
+        | .namespace + "/" + .name] | sort')
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
     --kube-version=1.36.0 --set guard.mode=audit,allNamespaces=true
   check "and the webhook in all namespaces" renders "$(with webhook-cert-manager all-namespaces)" \
@@ -124,6 +158,14 @@ the_chart() {
 injection=sidecar
 image=
 image=two words
+image.repository=
+image.tag=a b
+image.digest=sha256:0
+namespaces[0].name=Lab
+namespaces[0]=lab
+webhook.failurePolicy=Never
+webhook.timeoutSeconds=31
+webhook.nodeName=a
 imagePullPolicy=Sometimes
 settings.port=80
 settings.port=9090
@@ -222,5 +264,10 @@ ROWS
     <(kubectl -n cluster-watcher get configmap cluster-watcher -o json | jq -cS .data)
   check "and the policy is gone" absent default mutatingadmissionpolicy/cluster-watcher
   check "helm takes it off" quietly env HELM_DATA_HOME="$tmp/helm" "$tools/helm" uninstall cluster-watcher -n cluster-watcher
-  check "and nothing is left" absent default clusterrole/cluster-watcher
+  check "and nothing is left but the Roles of watchers that run" absent default \
+    {mutating,validating}webhookconfiguration/cluster-watcher clusterrole/cluster-watcher-unguarded
+  words=$(sed -n 's/^\(kubectl delete clusterrole cluster-watcher cluster-watcher-.*\)$/\1/p' "$source_dir/docs/injection.md")
+  read -ra left <<<"$words"
+  check "which docs/injection.md takes off" quietly "${left[@]}"
+  check "all of them" is "$(kubectl get clusterroles -o name | grep cluster-watcher)" ""
 }
