@@ -135,6 +135,10 @@ the_chart() {
     <(chart template --kube-version=1.36.0 --set-json 'namespaces=[{"name": "yard", "create": true}, {"name": "lab"},
       {"name": "lab", "serviceAccount": "masters"}]' | objects | jq -c '[.[] | select(.kind == "RoleBinding").subjects[0]
         | .namespace + "/" + .name] | sort')
+  check "its defaults are the settings that watch takes by annotation" same <("$watcher" help watch | tr '\n' ' ' |
+    sed 's/  *--/\n--/g' | grep -v 'not by annotation' | sed -nE 's/^--([a-z-]+).*/\1/p' | grep -vx help | LC_ALL=C sort -u) \
+    <(jq -r '.properties.defaults.properties | keys[] | select(endswith("e-delete") or endswith("r-delete") | not)' \
+      "$source_dir/manifests/chart/values.schema.json" | LC_ALL=C sort)
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \
     --kube-version=1.36.0 --set guard.mode=audit,allNamespaces=true
   check "and the webhook in all namespaces" renders "$(with webhook-cert-manager all-namespaces)" \
@@ -174,6 +178,9 @@ settings.scrape=yes
 settings.cpuLimit=much
 defaults.dry-run=true
 defaults.Dry=a
+defaults.foo-bar=a
+defaults.poll-interval=banana
+defaults.observe=sometimes
 profiles=ray
 profiles[0].name=mine
 ownerFromCreator=maybe
