@@ -28,7 +28,7 @@ for part in "${parts[@]}"; do "get_$part"; done
 start_node
 for part in "${parts[@]}"; do
   echo "# $part"
-  begun=$SECONDS
+  begun=$SECONDS failed_before=$failed
   "try_$part"
   end_watchers  # and operators
   echo "# $part took $((SECONDS - begun)) s"

@@ -47,7 +47,7 @@ drivers_come_and_go() {
   check "the watcher keeps it" within says "$pod" active
   check "and no right is refused to it" may_all "$pod"
   check "it is listed as the driver's own" is "$(listed)" "Running, of deployment.apps/bob, bob"
-  ((failed == 0)) || return 0
+  ((failed == failed_before)) || return 0
   members=$(uids "$label=pi")
 
   first=$driver

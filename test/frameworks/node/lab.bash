@@ -123,8 +123,8 @@ says() { metrics "$1" | grep -E "^cluster_watcher_verdict\{.*reason=\"$2\".*\} 1
 # may_all POD: its watcher has seen no right refused.
 may_all() { metrics "$1" | awk '/^cluster_watcher_permission_missing.* 1$/ { print; exit 1 }'; }
 uids() { kube get pods -l "$1" -o json | jq -r '[.items[].metadata.uid] | sort | join(" ")'; }
-# printed POD LINE: whether its program has printed that line.
-printed() { kube logs "$1" 2>/dev/null | grep -xF -- "$2" >/dev/null; }
+# printed POD LINE: whether its program has printed such a line, a basic regular expression.
+printed() { kube logs "$1" 2>/dev/null | grep -x -- "$2" >/dev/null; }
 # rounds POD: how many rounds of its job it has ended.
 rounds() { kube logs "$1" 2>/dev/null | grep -c '^round ' || :; }
 further() { (($(rounds "$1") > $2)); }
