@@ -115,6 +115,7 @@ void CompareWithLimit(const char* what, const std::string& request, const std::s
                       Errors& errors) {
   if (*ParseQuantity(limit) == 0) {
     errors.push_back(std::string(what) + "Limit " + limit + ": give more than 0");
+    return;
   }
   if (*ParseQuantity(request) <= *ParseQuantity(limit)) return;
   errors.push_back(std::string(what) + "Request " + request + " is above " + what + "Limit " +

@@ -558,7 +558,7 @@ TEST_F(DeletionTest, WhatTerminatesOrIsForbiddenHoldsTheRootUpUntilTheDeadline) 
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_NE(LastWord().find("configmap/held: not gone"), std::string::npos) << LastWord();
-  EXPECT_NE(LastWord().find("configmap/forbidden: it may not"), std::string::npos) << LastWord();
+  EXPECT_NE(LastWord().find("configmap/forbidden: delete"), std::string::npos) << LastWord();
   EXPECT_LT(Deletes(), 1'000u) << "in haste";
 }
 
@@ -571,7 +571,7 @@ TEST_F(DeletionTest, WhatAForbiddenMemberControlsIsNotFoughtOver) {
   EXPECT_LT(clock_.elapsed, minutes(12));
   EXPECT_FALSE(Exists(kRoot));
   EXPECT_EQ(DeletesOf("/replicasets/w-"), 0u);
-  EXPECT_NE(LastWord().find("deployment.apps/w: it may not"), std::string::npos) << LastWord();
+  EXPECT_NE(LastWord().find("deployment.apps/w: delete"), std::string::npos) << LastWord();
 }
 
 TEST_F(DeletionTest, WhatFailsInPassingIsTriedOnBeyondTheDeadline) {
@@ -775,7 +775,7 @@ TEST_F(DeletionTest, ANetworkPolicyThatMayNotBeDeletedIsNamed) {
   Refuse("DELETE", "/networkpolicies/out", 403);
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
-  EXPECT_NE(LastWord().find("out: it may not"), std::string::npos) << LastWord();
+  EXPECT_NE(LastWord().find("out: delete"), std::string::npos) << LastWord();
 }
 
 TEST_F(DeletionTest, TheRootWaitsForWhatGoesRightBeforeIt) {
