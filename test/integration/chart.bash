@@ -95,10 +95,10 @@ the_chart() {
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,example.com/cluster},guard.mutatedByOthers={example.com/seen},guard.stepPriority=1000'
   check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
     'cluster-watcher-guard: true' 'cluster-watcher-injection: true' 'cluster-watcher: true') <(with_a_row)
-  check "and its words go there as they are, whatever else is called so" same \
-    <(echo '[{"cluster":"example.com/c","master":{"role":["boss"]},"name":"mine","root":{"kind":"Mine","resource":"mines.example.com"},"theirs":{"Deployment.apps":"-x"}}]') \
+  check "and its words go there as they are" same \
+    <(echo '[{"cluster":"example.com/c","master":{"role":["boss"]},"name":"mine","root":{"kind":"Mine","resource":"mines.example.com"},"theirs":{"Mines.example.com":"-x"}}]') \
     <(chart template "${webhook[@]}" --set webhook.certManager=true --set-json 'profiles=[{"name": "mine", "master": {"role": ["boss"]},
-      "cluster": "example.com/c", "root": {"resource": "mines.example.com", "kind": "Mine"}, "theirs": {"Deployment.apps": "-x"}}]' |
+      "cluster": "example.com/c", "root": {"resource": "mines.example.com", "kind": "Mine"}, "theirs": {"Mines.example.com": "-x"}}]' |
       objects | jq -r '.[] | select(.kind == "ConfigMap").data.profiles')
   check "and owners from creators" renders "$(with policy owner-from-creator)" --kube-version=1.36.0 \
     --set ownerFromCreator=true

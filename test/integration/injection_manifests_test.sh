@@ -94,6 +94,10 @@ a_limit_range() {
 {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "usual"}, "spec": {"limits": [{"type": "Container",
   "default": {"cpu": "1", "memory": "1Gi"}, "defaultRequest": {"cpu": "500m", "memory": "512Mi"}}]}}
 LIMITS
+  check "so does one that has only memory for all" quietly kubectl -n limited create --dry-run=server -f - <<'MEMORY'
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "m", "labels": {"oshinko-type": "master"}},
+  "spec": {"resources": {"limits": {"memory": "2Gi"}}, "containers": [{"name": "c", "image": "c"}]}}
+MEMORY
   check "a master with resources of its own starts beside a LimitRange" is "$(
     jq -nc '{requests: {cpu: "100m", memory: "64Mi"}, limits: {cpu: "200m", memory: "64Mi"}} as $resources
       | {apiVersion: "v1", kind: "Pod", metadata: {name: "m", labels: {"oshinko-type": "master"}},
@@ -118,7 +122,10 @@ items:
       resourceRules:
       - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
     matchConditions:
-    - {name: asked, expression: 'object.metadata.name == "also" && !object.spec.containers.exists(c, c.name == "also")'}
+    - name: after-ours
+      expression: |-
+        object.metadata.name == "also" && !object.spec.containers.exists(c, c.name == "also")
+        && object.spec.?initContainers.orValue([]).exists(c, c.name == "cluster-watcher")
     mutations:
     - patchType: JSONPatch
       jsonPatch:

@@ -89,21 +89,41 @@ void WriteLivenessProbe(JsonWriter& json, int port) {
   json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
 }
 
-// Of resources of the pod's own the container takes its share: nothing of its requests, and no more
-// than its limits. Without a word of ours a LimitRange would add what may exceed them.
+bool Names(JsonValue resources, const char* resource) {
+  return resources["requests"][resource].Exists() || resources["limits"][resource].Exists();
+}
+
+// Of what the pod has for all its containers this one takes its share: it requests nothing, and is
+// limited by the smaller limit. Without a word of ours a LimitRange would add what may exceed the
+// pod's. The API server makes the pod's requests of its containers': none are added to what it
+// lacks.
 void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
-  const JsonValue own = spec["resources"];
-  const bool shares = own.size() > 0;
-  const auto limit = [&](const char* resource, const std::string& usual) {
-    const std::string pods(own["limits"][resource].AsString().value_or(""));
-    const auto quantity = ParseQuantity(pods);
-    return quantity && *quantity < *ParseQuantity(usual) ? pods : usual;
+  struct Amounts {
+    const char* resource;
+    std::string request, limit;
   };
-  json.Key("resources").StartObject();
-  json.Key("requests").StartObject().Field("cpu", shares ? "0" : settings.cpu_request);
-  json.Field("memory", shares ? "0" : settings.memory_request).EndObject();
-  json.Key("limits").StartObject().Field("cpu", limit("cpu", settings.cpu_limit));
-  json.Field("memory", limit("memory", settings.memory_limit)).EndObject().EndObject();
+  std::vector<Amounts> amounts = {{"cpu", settings.cpu_request, settings.cpu_limit},
+                                  {"memory", settings.memory_request, settings.memory_limit}};
+  if (const JsonValue own = spec["resources"]; own.size() > 0) {
+    const auto containers = ContainersOf(spec);
+    std::erase_if(amounts, [&](const Amounts& one) {
+      return !Names(own, one.resource) &&
+             std::none_of(containers.begin(), containers.end(), [&](JsonValue container) {
+               return Names(container["resources"], one.resource);
+             });
+    });
+    for (Amounts& one : amounts) {
+      one.request = "0";
+      const std::string pods(own["limits"][one.resource].AsString().value_or(""));
+      const auto quantity = ParseQuantity(pods);
+      if (quantity && *quantity < *ParseQuantity(one.limit)) one.limit = pods;
+    }
+  }
+  json.Key("resources").StartObject().Key("requests").StartObject();
+  for (const Amounts& one : amounts) json.Field(one.resource, one.request);
+  json.EndObject().Key("limits").StartObject();
+  for (const Amounts& one : amounts) json.Field(one.resource, one.limit);
+  json.EndObject().EndObject();
 }
 
 // Meets the restricted Pod Security Standard, unless the seccomp profile is left out.

@@ -8,6 +8,9 @@ def defaults:
 
 def container:
   .spec as $spec
+  | .metadata.name as $name
+  | [$spec.resources, ($spec.containers + ($spec.initContainers // []))[].resources
+      | (.requests, .limits) // {} | keys[]] as $named
   | {
     name: "cluster-watcher",
     image: $settings.image,
@@ -18,10 +21,11 @@ def container:
       {name: "POD_NAMESPACE", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}},
       {name: "CLUSTER_WATCHER_LISTEN", value: ":\($port)"}],
     resources: {
-      requests: (if $spec.resources then {cpu: "0", memory: "0"}
-        else {cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")} end),
+      requests: ({cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")}
+        | if $spec.resources then with_entries(select(.key | IN($named[])) | .value = "0") else . end),
       limits: ({cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}
-        + if .metadata.name == "pod-small" then {cpu: "100m"} else {} end)},
+        | if $spec.resources then with_entries(select(.key | IN($named[]))) else . end
+        | if $name == "pod-small" then .cpu = "100m" else . end)},
     securityContext: ({
       allowPrivilegeEscalation: false,
       capabilities: {drop: ["ALL"]},
