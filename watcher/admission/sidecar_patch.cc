@@ -93,8 +93,8 @@ bool Names(JsonValue resources, const char* resource) {
   return resources["requests"][resource].Exists() || resources["limits"][resource].Exists();
 }
 
-// Of what the pod has for all its containers this one takes its share: it requests nothing, and is
-// limited by the smaller limit. Without a word of ours a LimitRange would add what may exceed the
+// Takes its share of what the pod has for all its containers: requests nothing, and has the smaller
+// limit. Without a word of ours a LimitRange would add what may exceed the
 // pod's. The API server makes the pod's requests of its containers': none are added to what it
 // lacks.
 void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {

@@ -1,4 +1,4 @@
-// What the injection writes into a pod: its sidecar, volume, label and annotations.
+// The sidecar, volume, label and annotations that the injection writes into a pod.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct PatchOperation {
 // Returns the patch in the form in which a webhook answers it.
 std::string PatchText(const std::vector<PatchOperation>& patch);
 
-// Of a Pod's spec; includes init containers, which sidecars are.
+// Returns those in a Pod's spec, and the init containers, which sidecars are.
 std::vector<JsonValue> ContainersOf(JsonValue spec);
 bool HasNamed(const std::vector<JsonValue>& list, std::string_view name);
 // Returns the first port from `first` on that they don't declare; nullopt if all that are tried are

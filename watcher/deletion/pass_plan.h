@@ -37,7 +37,7 @@ enum class DeletionEnd {
 struct SentDeletes {
   std::unordered_map<Uid, MonotonicTime> accepted_at;  // when each was first accepted, or not found
   std::unordered_set<Uid> unanswered;  // that were sent, and may have been carried out
-  // Whose last delete was refused permanently, and in which words.
+  // Objects of which the last delete was refused permanently, and in which words.
   std::unordered_map<Uid, std::string> forbidden;
   bool any_accepted = false;  // false: the cluster is whole, as far as we know
 
