@@ -94,9 +94,8 @@ bool Names(JsonValue resources, const char* resource) {
 }
 
 // Takes its share of what the pod has for all its containers: requests nothing, and has the smaller
-// limit. Without a word of ours a LimitRange would add what may exceed the
-// pod's. The API server makes the pod's requests of its containers': none are added to what it
-// lacks.
+// limit. Without a word of ours a LimitRange would add what may exceed the pod's. The API server
+// makes the pod's requests of its containers': none are added to what it lacks.
 void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
   struct Amounts {
     const char* resource;
