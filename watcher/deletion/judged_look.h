@@ -18,7 +18,8 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
 
 // Asks an admission policy, such as the brake, about an abandoned verdict: by a dry run of a mark
 // on the master root. `decision` stays as it is where none refuses, or that isn't known.
-Decision AskPolicy(KubeClient& client, const Snapshot& snapshot, Decision decision);
+Decision AskPolicy(KubeClient& client, const Settings& settings, const Snapshot& snapshot,
+                   Decision decision);
 
 // Takes a sure look and decides on it so.
 JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop,

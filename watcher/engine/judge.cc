@@ -18,7 +18,7 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
                                                       decision.reason == Reason::kActive));
   if (is_concerned && snapshot.root) {
     const Reason before = decision.reason;
-    decision = AskPolicy(tools_.client, snapshot, std::move(decision));
+    decision = AskPolicy(tools_.client, *tools_.settings, snapshot, std::move(decision));
     if (decision.reason == before) refuses_ = Refuses::kNothing;
   }
   if (decision.abandoned()) {
