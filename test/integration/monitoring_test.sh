@@ -114,7 +114,7 @@ configuration() {
 # fast: turns minutes into seconds, also in comparisons.
 fast() {
   sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/for: ([0-9]+)m/for: \1s/
-    s/> (300|600|7800)$/> (\1 \/ 60)/; s/> 60$/> 1/; s/deletion_due(.*) > 600/deletion_due\1 > 10/'
+    s/> (60|300|600|1800|7800)$/> (\1 \/ 60)/; s/> time\(\) - 300$/> time() - 5/'
 }
 
 # query EXPRESSION: prints the result of an instant query.
