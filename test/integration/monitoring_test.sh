@@ -113,7 +113,7 @@ configuration() {
 }
 # fast: turns minutes into seconds, also in comparisons.
 fast() {
-  sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/for: ([0-9]+)m/for: \1s/
+  sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/(for|interval): ([0-9]+)m/\1: \2s/
     s/> (60|300|600|1800|7800)$/> (\1 \/ 60)/; s/> time\(\) - 300$/> time() - 5/'
 }
 

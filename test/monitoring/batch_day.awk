@@ -25,7 +25,7 @@ BEGIN {
   }
   print "rule_files: [cluster-watcher.rules.yml]"
   print "evaluation_interval: 1m"
-  print "group_eval_order: [cluster-watcher.fleet, cluster-watcher.states, cluster-watcher.watchers, cluster-watcher.deletions]"
+  print "group_eval_order: [cluster-watcher.fleet, cluster-watcher.deletions, cluster-watcher.watchers]"
   print "tests:"
   print "- name: a day of batch jobs" (surge ? ", and a surge" : "")
   print "  interval: 1m"
