@@ -70,6 +70,7 @@ bench: ## measure speed and size, beside others
 	@scripts/bench_list
 	@scripts/bench_sweep
 	@scripts/bench_run
+	@scripts/bench_rules
 
 format: ## format all sources
 	@scripts/setup lint

@@ -35,7 +35,8 @@ locks_there() {
 older_chart() {
   older=$tmp/older
   cp -r -- "$source_dir/manifests/chart" "$older"
-  sed -i '/^ *\(mode\|mutatedByOthers\|stepPriority\|allNamespaces\):/d; /^brake:/,/^$/d; /^sweep:/,/^$/d' "$older/values.yaml"
+  sed -i '/^ *\(mode\|mutatedByOthers\|stepPriority\|allNamespaces\):/d; /^brake:/,/^$/d; /^sweep:/,/^$/d
+    /^monitoring:/,/^$/c monitoring: false\n' "$older/values.yaml"
   rm "$older/values.schema.json"
 }
 # other_labels OVERLAY: adds the patch from the head of the guard's policy.
@@ -57,6 +58,13 @@ with_a_row() {
        "\\\"name\\\":\\\"mine\\\""] as $wanted
     | {"cluster-watcher": [0, 4], "cluster-watcher-guard": [0, 1, 2, 3], "cluster-watcher-injection": [0]}[$name]
     | select(.) | "\($name): \(all(.[]; . as $which | $text | contains($wanted[$which])))"' | LC_ALL=C sort
+}
+# monitors_wanted: what becomes of the values of monitoring.
+monitors_wanted() {
+  local ends='"relabelings":[{"replacement":"west","targetLabel":"zone"}]}'
+  echo '{"ends":[{"interval":"20s","port":"watcher-metrics",'"$ends"'],"label":"main","limit":900,"name":"cluster-watcher"}'
+  echo '{"ends":[{"interval":"20s","port":"metrics",'"$ends"'],"label":"main","limit":900,"name":"cluster-watcher-webhook"}'
+  echo '{"ends":null,"label":"main","limit":null,"name":"cluster-watcher"}'
 }
 # conditions_of OBJECT JQ: of one in chart/objects.
 # the_pods_choices: the values that a chart's pods usually have.
@@ -88,9 +96,16 @@ the_chart() {
   check "and manifests/webhook-cert-manager" renders "$tmp/manifests/webhook-cert-manager" "${webhook[@]}" \
     --set webhook.certManager=true
   check "and the components" renders "$(with policy monitoring reject-invalid)" \
-    --kube-version=1.36.0 --set monitoring=true,rejectInvalid=true
+    --kube-version=1.36.0 --set monitoring.enabled=true,rejectInvalid=true
   check "and those of the webhook" renders "$(with webhook-cert-manager monitoring scrape-annotations)" \
-    "${webhook[@]}" --set webhook.certManager=true,monitoring=true --set-string settings.scrape=true
+    "${webhook[@]}" --set webhook.certManager=true,monitoring.enabled=true --set-string settings.scrape=true
+  check "monitoring that is only on, as older values have it, is the same" renders "$(with policy monitoring)" \
+    --kube-version=1.36.0 --set monitoring=true
+  check "Prometheus' labels are on monitors and rules, and the monitors have the rest" same <(monitors_wanted) \
+    <(chart template "${webhook[@]}" --set webhook.certManager=true,monitoring.enabled=true,monitoring.labels.release=main \
+      --set 'monitoring.interval=20s,monitoring.sampleLimit=900,monitoring.relabelings[0].targetLabel=zone,monitoring.relabelings[0].replacement=west' |
+      objects | jq -cS '.[] | select(.kind | test("^(PodMonitor|PrometheusRule)$"))
+        | {name: .metadata.name, label: .metadata.labels.release, limit: .spec.sampleLimit, ends: .spec.podMetricsEndpoints}')
   check "and the guard of other labels, as it says itself" renders "$(other_labels policy)" \
     --kube-version=1.36.0 --set 'guard.clusterLabels={oshinko-cluster,example.com/cluster},guard.mutatedByOthers={example.com/seen},guard.stepPriority=1000'
   check "a framework's row stands in each list and goes to the sidecar" same <(printf '%s\n' \
@@ -199,6 +214,14 @@ allNamespaces=yes
 webhook.replicas=0
 webhook.certificate.crt=none
 monitor=true
+monitoring=yes
+monitoring.on=true
+monitoring.enabled=maybe
+monitoring.labels.release=two words
+monitoring.interval=2m
+monitoring.interval=30
+monitoring.sampleLimit=100
+monitoring.relabelings=zone
 REFUSED
   while read -r refused; do
     check "the chart refuses in a row $refused" refuses "don't meet the specifications of the schema" chart template \
@@ -257,10 +280,10 @@ ROWS
   older=
   check "helm upgrades it from a chart that has fewer values" quietly chart upgrade --reuse-values
   check "and its guard and brake are whole" same <(chart template --kube-version=1.36.0 | locks) <(locks_there)
-  command=$(sed -n 's/^helm upgrade cluster-watcher manifests.chart -n cluster-watcher \(--[^ ]*\) --set monitoring=true$/\1/p' \
+  command=$(sed -n 's/^helm upgrade cluster-watcher manifests.chart -n cluster-watcher \(--[^ ]*\) --set monitoring.enabled=true$/\1/p' \
     "$source_dir/docs/metrics.md")
   check "helm upgrades it, with monitoring, as docs/metrics.md says" quietly chart upgrade "$command" \
-    --set monitoring=true --set-string settings.port=9310
+    --set monitoring.enabled=true --set-string settings.port=9310
   check "and pods are injected with the new ones" within injects '.ports[0].containerPort == 9310'
   check "the dashboard and the rules are there" exists cluster-watcher configmap/cluster-watcher-dashboard \
     prometheusrule/cluster-watcher

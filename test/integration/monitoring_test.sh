@@ -113,8 +113,8 @@ configuration() {
 }
 # fast: turns minutes into seconds, also in comparisons.
 fast() {
-  sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/for: ([0-9]+)m/for: \1s/
-    s/> (300|600|7800)$/> (\1 \/ 60)/; s/> 60$/> 1/; s/deletion_due(.*) > 600/deletion_due\1 > 10/'
+  sed -E 's/\[([0-9]+)m\]/[\1s]/g; s/offset ([0-9]+)m/offset \1s/g; s/(for|interval): ([0-9]+)m/\1: \2s/
+    s/> (60|300|600|1800|7800)$/> (\1 \/ 60)/; s/> time\(\) - 300$/> time() - 5/'
 }
 
 # query EXPRESSION: prints the result of an instant query.
@@ -267,7 +267,11 @@ check "all rules are loaded" is "$(jq length "$tmp/rules")" \
   "$(grep -cE '^ *- (alert|record):' "$objects/monitoring/prometheusrule.yaml")"
 while read -r record; do
   check "$record has data" within has "$record"
-done < <(jq -r '.[] | select(.type == "recording").name' "$tmp/rules")
+done < <(curl -sS "http://$prometheus_address/api/v1/rules" |
+  jq -r '.data.groups[] | select(.name == "cluster-watcher.fleet").rules[].name')
+check "it is recorded what was deleted, when and why" has 'time() - 3600 < min_over_time(
+  namespace_pod_cluster_name_owner_reason:cluster_watcher_deleted_timestamp_seconds:last{namespace="fleet",cluster_name="gone",
+    owner="deployment.apps/driver-gone",owner_namespace="fleet",reason=~"owner-.*"}[1h])'
 
 # Waits until all these alerts fire; no others may, not of dry runs, nor of waiting clusters.
 cat >"$tmp/wanted" <<'ALERTS'

@@ -9,17 +9,19 @@ none() {
 }
 # Each metric that a query or a rule names is one that docs/metrics.md lists, or of those that others have.
 metrics_are_known() {
-  {
-    grep -ohE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' "$tmp/tests/cluster-watcher.rules.yml"
-    jq -r '.. | .expr?, .definition? | strings' "$dashboard" |
-      grep -oE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b'
-  } | sed -E 's/_bucket$//' | sort -u >"$tmp/used"
+  expressions | grep -oE '\b(cluster_watcher|rest_client|process)_[a-z_]+\b' | sed -E 's/_bucket$//' | sort -u >"$tmp/used"
   sed -nE '/^## The metrics/,/^## /s/^\| `([a-z_]+)`.*/\1/p' docs/metrics.md >"$tmp/listed"
-  cp "$tmp/listed" "$tmp/known"
-  printf '%s\n' cluster_watcher_verdict cluster_watcher_phase cluster_watcher_polls cluster_watcher_poll_duration_seconds \
-    process_start_time_seconds process_cpu_seconds process_cpu_seconds_total process_resident_memory_bytes \
-    rest_client_requests >>"$tmp/known"
+  {
+    cat "$tmp/listed"
+    sed 's/^[^:]*:\([^:]*\):.*/\1/' "$tmp/records"
+    printf '%s\n' process_start_time_seconds process_cpu_seconds_total process_resident_memory_bytes
+  } >"$tmp/known"
   same /dev/null <(sort -u "$tmp/known" | comm -23 "$tmp/used" -)
+}
+# expressions: those of the rules and of the dashboard.
+expressions() {
+  grep -v '^ *- record:' "$tmp/tests/cluster-watcher.rules.yml"
+  jq -r '.. | .expr?, .definition? | strings' "$dashboard"
 }
 queries_parse() {
   jq '{groups: [{name: "dashboard", rules: [.panels[].targets[]?.expr
@@ -49,7 +51,13 @@ check "queries have ids of their own" none \
 check "each variable that is used exists" none '
   ([.templating.list[].name] + ["__rate_interval"]) as $known
   | [.. | .expr?, .definition? | strings | scan("\\$([a-z_]+)")[0]] | unique - $known | .[]'
+sed -n 's/^ *- record: //p' "$tmp/tests/cluster-watcher.rules.yml" | LC_ALL=C sort -u >"$tmp/records"
 check "metrics that rules and dashboard name are known" metrics_are_known
+check "and so are records" lacks <(expressions | grep -oE '[a-z_]+(:[a-z0-9_]+){2}' | LC_ALL=C sort -u) "$tmp/records"
+check "a table says what was deleted, when and why, and one leads to the runbook" is "$(
+  jq '[.panels[] | select(.type == "table" and ((.targets[0].expr | test("_deleted_timestamp_seconds"))
+    or (.description | test("docs/runbook.md"))))] | length' "$dashboard"
+)" 2
 check "each metric of a watcher is on the dashboard" same /dev/null <(
   grep '^cluster_watcher_' "$tmp/listed" | grep -v _build_info | while read -r metric; do
     grep -qF -- "${metric%_total}" "$dashboard" || echo "$metric"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # rules_test.sh: tests the alerts, their runbook, the scrape configurations and the dashboard
-# without a Kubernetes. Each weakness in `mutations` must make a test of an alert fail.
+# without a Kubernetes. Each weakness in `mutations` must make a test of an alert fail: the change is made
+# to the alert, and to what it is made of.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/../.." || exit
 # shellcheck source=../checks.bash
@@ -12,12 +13,31 @@ objects=manifests/chart/objects/monitoring
 
 # tests_pass DIR: runs the tests in it; promtool wants the rules beside them.
 tests_pass() { (cd "$1" && "$prometheus/promtool" test rules -- *.yaml >output 2>&1); }
-# rule NAME: its lines, with the lines that must precede them.
+# rule NAME: its lines, with those of the records that it is made of, and the lines that must precede them.
 rule() {
-  awk -v name="$1" '
-    $1 == "-" && $2 == "name:" { head = $0 ORS "  rules:"; ours = 0 }
-    $1 == "-" && $2 ~ /^(alert|record):$/ { ours = $3 == name; if (ours) print "groups:" ORS head }
-    ours' "$tmp/tests/cluster-watcher.rules.yml"
+  awk -v wanted="$1" '
+    $1 == "-" && $2 == "name:" { group = $0 ORS "  rules:" }
+    $1 == "-" && $2 ~ /^(alert|record):$/ { name[++rules] = $3; head[rules] = group }
+    rules && !/^ *- name:|^ *rules:|^ *#/ { text[rules] = text[rules] $0 ORS }
+    END {
+      needed[wanted]
+      do {
+        more = 0
+        for (i = 1; i <= rules; i++)
+          for (user in needed)
+            if (!(name[i] in needed) && index(name[i], ":") && made_of(user, name[i])) { needed[name[i]]; more = 1 }
+      } while (more)
+      print "groups:"
+      for (i = 1; i <= rules; i++) {
+        if (!(name[i] in needed)) continue
+        if (head[i] != last) print last = head[i]
+        printf "%s", text[i]
+      }
+    }
+    function made_of(user, record,    i) {
+      for (i = 1; i <= rules; i++) if (name[i] == user && index(text[i], record)) return 1
+      return 0
+    }' "$tmp/tests/cluster-watcher.rules.yml"
 }
 # expanded FILE: a line with {2..9} is eight lines.
 expanded() {
@@ -60,23 +80,38 @@ check "the file of the rules says the same command" grep -qF -- "${command# }" "
 check "the rules are right" "$prometheus/promtool" check rules --lint=all --lint-fatal \
   "$tmp/tests/cluster-watcher.rules.yml"
 for file in test/monitoring/*.yaml; do expanded "$file" >"$tmp/tests/${file##*/}"; done
+mkdir "$tmp/days"
+cp "$tmp/tests/cluster-watcher.rules.yml" "$tmp/days/"
+awk -f test/monitoring/batch_day.awk >"$tmp/days/ordinary.yaml"
+awk -v surge=615 -f test/monitoring/batch_day.awk >"$tmp/days/surge.yaml"
 check "their tests pass" tests_pass "$tmp/tests"
 cat "$tmp/tests/output"
+check "no alert fires on a day of batch jobs, and one if all their drivers are deleted" tests_pass "$tmp/days"
 
 sed -nE 's/^ *- alert: //p' "$tmp/tests/cluster-watcher.rules.yml" >"$tmp/alerts"
-sed -nE 's/^ *- (alert|record): //p' "$tmp/tests/cluster-watcher.rules.yml" | LC_ALL=C sort >"$tmp/rules"
+sed -nE 's/^ *- (alert|record): //p' "$tmp/tests/cluster-watcher.rules.yml" | LC_ALL=C sort -u >"$tmp/rules"
 sed -nE 's/^## (ClusterWatcher.*)/\1/p' docs/runbook.md >"$tmp/sections"
 check "each alert has a section in the runbook, in this order" same "$tmp/alerts" "$tmp/sections"
 sed -nE 's/^ *runbook: //p' "$tmp/tests/cluster-watcher.rules.yml" >"$tmp/links"
 check "and links to it" same <(tr '[:upper:]' '[:lower:]' <"$tmp/alerts" | sed 's,^,docs/runbook.md#,') "$tmp/links"
 check "none is named twice" same /dev/null <(sort "$tmp/alerts" | uniq -d)
-check "each rule is in a test" same <(cut -d: -f1 "$tmp/rules" | LC_ALL=C sort -u) \
-  <(grep -ohE 'alertname: [A-Za-z]+|namespace[a-z_]*:' test/monitoring/*.yaml | sed 's/^alertname: //; s/:$//' | LC_ALL=C sort -u)
-check "each rule has a weakness that is looked for" same "$tmp/rules" \
-  <(grep -v '^#' test/monitoring/mutations | cut -f1 | LC_ALL=C sort -u)
+sed -nE 's/^- name: ([A-Za-z0-9_:]+),?( .*)?$/\1/p' test/monitoring/*.yaml | LC_ALL=C sort -u >"$tmp/tested"
+grep -v '^#' test/monitoring/mutations | cut -f1 | LC_ALL=C sort -u >"$tmp/weakened"
+# final: the rules that no other is made of. What others are made of is tested, and weakened, with those.
+final() {
+  local name
+  while read -r name; do
+    grep -F -- "$name" "$tmp/tests/cluster-watcher.rules.yml" | grep -qvF -- "- record: $name" || echo "$name"
+  done <"$tmp/rules"
+}
+lacks() { same /dev/null <(LC_ALL=C comm -23 "$1" "$2"); }
+final >"$tmp/final"
+check "each rule, if no other is made of it, is in a test" lacks "$tmp/final" "$tmp/tested"
+check "and has a weakness that is looked for" lacks "$tmp/final" "$tmp/weakened"
+check "tests are of rules" lacks "$tmp/tested" "$tmp/rules"
 while read -r name; do
   check "the tests of $name pass with it alone" alone_tests_pass "$name"
-done <"$tmp/rules"
+done <"$tmp/tested"
 while IFS=$'\t' read -r name change; do
   [[ $name != "#"* ]] || continue
   check "a test fails where $name is weak: $change" mutant_is_killed "$name" "$change"
