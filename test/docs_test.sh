@@ -108,7 +108,7 @@ cut -d'|' -f4 "$work/rows" | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`|`test/[a-z
 } | sort >"$work/tests"
 missing_in "$work/tests" <"$work/named" | check "each test of a failure case in CONTRIBUTING.md exists" empty
 grep '^FailureCase\.' "$work/tests" | missing_in "$work/named" | check "each failure case's test is in CONTRIBUTING.md" empty
-diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36; seq 38 84; seq 91 92) | check "the failure cases are numbered as ever" empty
+diff <(cut -d'|' -f2 "$work/rows" | tr -d ' ') <(seq 36; seq 38 84; echo 88; seq 91 92) | check "the failure cases are numbered as ever" empty
 grep -vE '\| `[^|]*\|$' "$work/rows" | check "and each has its test" empty
 
 section docs/drivers.md "Run a driver" | grep -E '^\|' | cut -d'|' -f4 | grep -oE '`[A-Z][A-Za-z]+\.[A-Za-z0-9]+`' | tr -d '`' |

@@ -32,9 +32,12 @@ class Problems {
   std::string text_;
 };
 
-// A relative path is relative to the kubeconfig that contains it.
+// A relative path is relative to the kubeconfig that contains it. Like kubectl it leaves "link/.."
+// out, wherever the link leads.
 std::string PathOf(const KubeconfigEntry& entry, const std::string& key) {
-  return (std::filesystem::path(entry.file).parent_path() / entry.Text(key)).string();
+  const std::filesystem::path path = entry.Text(key);
+  if (path.is_absolute()) return path.string();
+  return (std::filesystem::path(entry.file).parent_path() / path).lexically_normal().string();
 }
 
 // Returns the decoded field `key`-data, or the content of the file `key`; "" if neither is set.
@@ -42,6 +45,9 @@ std::string PathOf(const KubeconfigEntry& entry, const std::string& key) {
 std::string ReadData(const char* kind, const KubeconfigEntry& entry, const std::string& key,
                      std::string& file, Problems& problems) {
   const std::string data_key = key + "-data";
+  if (entry.Has(data_key) && entry.Has(key)) {
+    problems.Add(kind, entry, key + " and " + data_key + " exclude each other; remove one of them");
+  }
   if (entry.Has(data_key)) {
     std::optional<std::string> data = DecodeBase64(entry.Text(data_key));
     if (!data) problems.Add(kind, entry, data_key + " is not base64");
@@ -110,11 +116,7 @@ void ReadCluster(const KubeconfigEntry& cluster, ApiServer& server, Problems& pr
   while (server.url.ends_with('/')) server.url.pop_back();
   server.tls_server_name = cluster.Text("tls-server-name");
   server.ca_pem = ReadData("cluster", cluster, "certificate-authority", server.ca_file, problems);
-  const std::string insecure = cluster.Text("insecure-skip-tls-verify");
-  server.insecure_skip_tls_verify = insecure == "true";
-  if (!insecure.empty() && insecure != "true" && insecure != "false") {
-    problems.Add("cluster", cluster, "insecure-skip-tls-verify must be true or false");
-  }
+  server.insecure_skip_tls_verify = cluster.Has("insecure-skip-tls-verify");
   if (server.insecure_skip_tls_verify && !server.ca_pem.empty()) {
     problems.Add("cluster", cluster,
                  "insecure-skip-tls-verify and certificate-authority exclude each other; remove "
@@ -173,7 +175,7 @@ std::string WriteExecCluster(const KubeconfigEntry& cluster, const ApiServer& se
   if (server.insecure_skip_tls_verify) json.Key("insecure-skip-tls-verify").Bool(true);
   if (!server.proxy_url.empty()) json.Field("proxy-url", server.proxy_url);
   if (!server.ca_pem.empty()) json.Field("certificate-authority-data", EncodeBase64(server.ca_pem));
-  if (cluster.Text("disable-compression") == "true") json.Key("disable-compression").Bool(true);
+  if (cluster.Has("disable-compression")) json.Key("disable-compression").Bool(true);
   if (const auto config = JsonDocument::Parse(cluster.exec_extension)) {
     json.Key("config").Value(config->root());
   }
@@ -189,7 +191,6 @@ void ReadPlugin(const KubeconfigEntry& user, const KubeconfigEntry* cluster, Api
   if (!user.exec || !is_needed) return;
   ExecConfig config = *user.exec;
   if (config.provide_cluster_info && cluster != nullptr) {
-    for (const std::string& problem : cluster->problems) problems.Add("cluster", *cluster, problem);
     config.cluster = WriteExecCluster(*cluster, server);
   }
   server.plugin = std::make_shared<ExecAuthenticator>(std::move(config));
@@ -223,6 +224,11 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   server.source = file + ", context " + name;
   server.default_namespace = context->Text("namespace");
   Problems problems;
+  if (!server.default_namespace.empty() && !IsDnsLabel(server.default_namespace)) {
+    problems.Add("context", *context,
+                 "namespace " + Quoted(server.default_namespace) +
+                     " is not a namespace's name; give a DNS label");
+  }
   const std::string cluster_name = context->Text("cluster");
   const KubeconfigEntry* const cluster = Find(config.clusters, cluster_name);
   if (cluster != nullptr) {

@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace YAML {
-class Node;
-}
+#include "probes/base/json.h"
 
 namespace cluster_watcher {
 
@@ -29,13 +27,16 @@ struct ExecConfig {
   std::string cluster;  // the plugin's spec.cluster, JSON; empty: it gets none
 };
 
-// Calls `problem` with each thing that is wrong. A command with a slash is relative to `directory`.
-// May throw YAML::Exception, as may the next one.
-ExecConfig ReadExecConfig(const YAML::Node& exec, const std::string& directory,
+// The problem of a value that is no text; kubectl refuses it, too.
+inline constexpr const char* kNotAText =
+    " is not a text; what YAML takes for a number or a truth value needs quotes";
+
+// Reads a map. Calls `problem` with each thing that is wrong. A command with a slash is relative to
+// `directory`.
+ExecConfig ReadExecConfig(JsonValue exec, const std::string& directory,
                           const std::function<void(const std::string&)>& problem);
 
 // Returns what the entry of a cluster keeps for plugins in its extensions, as JSON; "" if nothing.
-std::string ReadExecExtension(const YAML::Node& cluster,
-                              const std::function<void(const std::string&)>& problem);
+std::string ReadExecExtension(JsonValue cluster);
 
 }  // namespace cluster_watcher

@@ -8,6 +8,7 @@
 #include "probes/base/json.h"
 #include "probes/base/names.h"
 #include "probes/base/printable.h"
+#include "probes/base/read_yaml.h"
 #include "probes/base/run_program.h"
 #include "probes/base/time_text.h"
 #include "probes/kube/certificates.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr Duration kTimeout = std::chrono::minutes(1);
 constexpr Duration kTimeoutWithAPerson = std::chrono::minutes(5);
+constexpr std::string_view kWhiteSpace = " \t\r\n";
 constexpr const char* kSeeWhy = "; run the plugin by hand to see why, or sign in again";
 constexpr const char* kAnotherPlugin = "; use a plugin, or a version of it, that gives this";
 
@@ -107,6 +109,18 @@ Result<ExecCredential> ReadStatus(const ExecConfig& config, JsonValue status) {
   return credential;
 }
 
+// Reads JSON where that begins with a brace, else YAML, as kubectl does. nullopt: it is neither, or
+// no object.
+std::optional<JsonDocument> ReadObject(std::string_view output) {
+  std::optional<JsonDocument> document;
+  if (output[output.find_first_not_of(kWhiteSpace)] == '{') {
+    if (auto json = JsonDocument::Parse(output)) document = *std::move(json);
+  } else {
+    if (auto yaml = ReadYamlAsJson(output)) document = *std::move(yaml);
+  }
+  return document && document->root().IsObject() ? document : std::nullopt;
+}
+
 }  // namespace
 
 std::string ExecInfo(const ExecConfig& config, bool interactive) {
@@ -125,13 +139,14 @@ std::string ExecInfo(const ExecConfig& config, bool interactive) {
 
 Result<ExecCredential> ReadExecCredential(const ExecConfig& config, std::string_view output) {
   const std::string wanted = "an ExecCredential of " + config.api_version;
-  if (output.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+  if (output.find_first_not_of(kWhiteSpace) == std::string_view::npos) {
     return FailedPlugin(config,
                         "wrote nothing to its standard output, but not " + wanted + kSeeWhy);
   }
-  const auto document = JsonDocument::Parse(output);
-  if (!document || !document->root().IsObject()) {
-    return FailedPlugin(config, "wrote something that is not JSON, but not " + wanted + kSeeWhy);
+  const auto document = ReadObject(output);
+  if (!document) {
+    return FailedPlugin(
+        config, "wrote something that is no object in JSON or YAML, but not " + wanted + kSeeWhy);
   }
   const JsonValue root = document->root();
   const auto kind = root["kind"].AsString().value_or("");

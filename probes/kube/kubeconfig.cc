@@ -1,128 +1,174 @@
 #include "probes/kube/kubeconfig.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <string_view>
+#include <span>
 #include <utility>
 
 #include "probes/base/file.h"
+#include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/base/read_yaml.h"
 
 namespace cluster_watcher {
 namespace {
 
-// --- Reading YAML. These functions use nodes, which may throw; LoadKubeconfig catches it. ---
+enum class FieldType { kText, kBool, kList, kMap };
 
-bool IsTextField(const std::string& key) {
-  constexpr std::array<std::string_view, 20> kTextFields = {"server",
-                                                            "certificate-authority",
-                                                            "certificate-authority-data",
-                                                            "token",
-                                                            "client-certificate",
-                                                            "client-certificate-data",
-                                                            "user",
-                                                            "client-key",
-                                                            "client-key-data",
-                                                            "cluster",
-                                                            "tls-server-name",
-                                                            "insecure-skip-tls-verify",
-                                                            "username",
-                                                            "namespace",
-                                                            "proxy-url",
-                                                            "password",
-                                                            "tokenFile",
-                                                            "as",
-                                                            "as-uid",
-                                                            "disable-compression"};
-  return std::find(kTextFields.begin(), kTextFields.end(), key) != kTextFields.end();
+struct Field {
+  const char* name;
+  FieldType type;
+};
+
+constexpr Field kConfigFields[] = {
+    {"apiVersion", FieldType::kText},      {"kind", FieldType::kText},
+    {"current-context", FieldType::kText}, {"clusters", FieldType::kList},
+    {"users", FieldType::kList},           {"contexts", FieldType::kList},
+    {"preferences", FieldType::kMap},      {"extensions", FieldType::kList}};
+constexpr Field kClusterFields[] = {{"server", FieldType::kText},
+                                    {"tls-server-name", FieldType::kText},
+                                    {"insecure-skip-tls-verify", FieldType::kBool},
+                                    {"certificate-authority", FieldType::kText},
+                                    {"certificate-authority-data", FieldType::kText},
+                                    {"proxy-url", FieldType::kText},
+                                    {"disable-compression", FieldType::kBool},
+                                    {"extensions", FieldType::kList}};
+constexpr Field kUserFields[] = {{"client-certificate", FieldType::kText},
+                                 {"client-certificate-data", FieldType::kText},
+                                 {"client-key", FieldType::kText},
+                                 {"client-key-data", FieldType::kText},
+                                 {"token", FieldType::kText},
+                                 {"tokenFile", FieldType::kText},
+                                 {"as", FieldType::kText},
+                                 {"as-uid", FieldType::kText},
+                                 {"as-groups", FieldType::kList},
+                                 {"as-user-extra", FieldType::kMap},
+                                 {"username", FieldType::kText},
+                                 {"password", FieldType::kText},
+                                 {"auth-provider", FieldType::kMap},
+                                 {"exec", FieldType::kMap},
+                                 {"extensions", FieldType::kList}};
+constexpr Field kContextFields[] = {{"cluster", FieldType::kText},
+                                    {"user", FieldType::kText},
+                                    {"namespace", FieldType::kText},
+                                    {"extensions", FieldType::kList}};
+
+struct EntryKind {
+  const char* name;
+  std::span<const Field> fields;
+  std::vector<KubeconfigEntry> Kubeconfig::*entries;
+};
+const EntryKind kEntryKinds[] = {{"cluster", kClusterFields, &Kubeconfig::clusters},
+                                 {"user", kUserFields, &Kubeconfig::users},
+                                 {"context", kContextFields, &Kubeconfig::contexts}};
+
+bool IsOf(FieldType type, JsonValue value) {
+  switch (type) {
+    case FieldType::kText:
+      return value.AsString().has_value();
+    case FieldType::kBool:
+      return value.AsBool().has_value();
+    case FieldType::kList:
+      return value.IsArray();
+    case FieldType::kMap:
+      return value.IsObject();
+  }
+  return false;
 }
 
-void ReadExec(const YAML::Node& body, const std::string& kind, KubeconfigEntry& entry) {
-  const auto problem = [&entry](const std::string& what) { entry.problems.push_back(what); };
-  if (kind == "cluster") entry.exec_extension = ReadExecExtension(body, problem);
-  if (kind != "user" || !body["exec"] || body["exec"].IsNull()) return;
+std::string NotOf(FieldType type) {
+  switch (type) {
+    case FieldType::kText:
+      return kNotAText;
+    case FieldType::kBool:
+      return " must be true or false, without quotes";
+    case FieldType::kList:
+      return " is not a list";
+    case FieldType::kMap:
+      return " is not a map";
+  }
+  return "";
+}
+
+// Names the first field that is of another type than kubectl reads; "" if none is.
+std::string WrongField(JsonValue map, std::span<const Field> fields) {
+  for (const Field& field : fields) {
+    const JsonValue value = map[field.name];
+    if (!value.Exists() || value.IsNull() || IsOf(field.type, value)) continue;
+    return field.name + NotOf(field.type);
+  }
+  return "";
+}
+
+void ReadFields(JsonValue map, std::span<const Field> fields, KubeconfigEntry& entry) {
+  for (const Field& field : fields) {
+    const JsonValue value = map[field.name];
+    const std::string text(value.AsString().value_or(""));
+    if (value.AsBool().value_or(false)) {
+      entry.fields.emplace(field.name, "true");
+    } else if (!text.empty() || value.size() > 0) {
+      entry.fields.emplace(field.name, text);
+    }
+  }
+}
+
+void ReadExec(JsonValue exec, KubeconfigEntry& entry) {
+  if (!exec.IsObject()) return;
   const std::string directory = std::filesystem::path(entry.file).parent_path().string();
-  entry.exec = ReadExecConfig(body["exec"], directory, problem);
+  entry.exec = ReadExecConfig(
+      exec, directory, [&entry](const std::string& what) { entry.problems.push_back(what); });
   entry.exec->source = "kubeconfig " + entry.file + ", user " + Quoted(entry.name);
 }
 
-Result<KubeconfigEntry> ReadEntry(const YAML::Node& node, const std::string& kind,
-                                  const std::string& file) {
-  const auto failed = [&](const std::string& what) {
-    const std::string line = std::to_string(node.Mark().line + 1);
-    return Failure("kubeconfig " + file + ", line " + line + ": " + what);
-  };
-  if (!node.IsMap() || !node["name"] || !node["name"].IsScalar()) {
-    return failed("this entry of " + kind + "s needs a name and a " + kind);
+Result<KubeconfigEntry> ReadEntry(JsonValue node, const EntryKind& kind, const std::string& file) {
+  const std::string name = kind.name;
+  const auto text = node["name"].AsString();
+  if (!text) {
+    return Failure("an entry of " + name + "s lacks its name; give it a text as name, and a " +
+                   name);
   }
   KubeconfigEntry entry;
-  entry.name = node["name"].Scalar();
+  entry.name = *text;
   entry.file = file;
-  const YAML::Node body = node[kind];
-  if (!body || body.IsNull()) return entry;
-  if (!body.IsMap()) return failed(kind + " " + Quoted(entry.name) + " is not a map");
-  const auto not_text = [&](const std::string& key) {
-    return failed(key + " of " + kind + " " + Quoted(entry.name) + " is not a text");
-  };
-  for (const auto& field : body) {
-    if (!field.first.IsScalar()) continue;
-    const std::string& key = field.first.Scalar();
-    if (IsTextField(key) && !field.second.IsScalar() && !field.second.IsNull()) {
-      return not_text(key);
-    }
-    if (field.second.IsScalar() && !field.second.Scalar().empty()) {
-      entry.fields.emplace(key, field.second.Scalar());
-    } else if (field.second.size() > 0) {
-      entry.fields.emplace(key, "");
-    }
+  const JsonValue body = node[name];
+  if (!body.Exists() || body.IsNull()) return entry;
+  const std::string what = name + " " + Quoted(entry.name);
+  if (!body.IsObject()) return Failure(what + " is not a map");
+  if (const auto wrong = WrongField(body, kind.fields); !wrong.empty()) {
+    return Failure(what + ": " + wrong);
   }
-  ReadExec(body, kind, entry);
+  ReadFields(body, kind.fields, entry);
+  entry.exec_extension = ReadExecExtension(body);
+  ReadExec(body["exec"], entry);
   return entry;
 }
 
-Result<std::vector<KubeconfigEntry>> ReadEntries(const YAML::Node& root, const std::string& kind,
-                                                 const std::string& file) {
-  std::vector<KubeconfigEntry> entries;
-  const YAML::Node list = root[kind + "s"];
-  if (!list || list.IsNull()) return entries;
-  if (!list.IsSequence()) return Failure("kubeconfig " + file + ": " + kind + "s is not a list");
-  const auto twice = [&](const std::string& name) {
-    return Failure("kubeconfig " + file + ": " + kind + " " + Quoted(name) +
-                   " is there twice; remove or rename one");
-  };
-  for (const YAML::Node& node : list) {
-    Result<KubeconfigEntry> entry = ReadEntry(node, kind, file);
-    if (!entry) return Failure(std::move(entry).error().message);
-    if (Find(entries, entry->name) != nullptr) return twice(entry->name);
-    entries.push_back(*std::move(entry));
-  }
-  return entries;
-}
-
-Result<Kubeconfig> ReadKubeconfig(const std::string& content, const std::string& file) {
-  const YAML::Node root = YAML::Load(content);
+Result<Kubeconfig> ReadKubeconfig(JsonValue root, const std::string& file) {
   Kubeconfig config;
   config.files = file;
   if (root.IsNull()) return config;
-  if (!root.IsMap())
-    return Failure("kubeconfig " + file + ": it is not a map; is it a kubeconfig?");
-  const YAML::Node current = root["current-context"];
-  if (current && !current.IsNull()) {
-    if (!current.IsScalar()) {
-      return Failure("kubeconfig " + file + ": current-context is not a text");
-    }
-    config.current_context = current.Scalar();
+  if (!root.IsObject()) return Failure("it is not a map; is it a kubeconfig?");
+  if (auto wrong = WrongField(root, kConfigFields); !wrong.empty()) return Failure(wrong);
+  const auto text = [root](const char* key) {
+    return std::string(root[key].AsString().value_or(""));
+  };
+  const std::string kind = text("kind");
+  const std::string version = text("apiVersion");
+  if ((!kind.empty() && kind != "Config") || (!version.empty() && version != "v1")) {
+    return Failure("it is a " + Quoted(kind) + " of apiVersion " + Quoted(version) +
+                   "; a kubeconfig is a Config of v1");
   }
-  using List = std::pair<const char*, std::vector<KubeconfigEntry> Kubeconfig::*>;
-  for (const auto& [kind, entries] :
-       {List{"cluster", &Kubeconfig::clusters}, List{"user", &Kubeconfig::users},
-        List{"context", &Kubeconfig::contexts}}) {
-    Result<std::vector<KubeconfigEntry>> read = ReadEntries(root, kind, file);
-    if (!read) return Failure(std::move(read).error().message);
-    config.*entries = *std::move(read);
+  config.current_context = text("current-context");
+  for (const EntryKind& each : kEntryKinds) {
+    for (const JsonValue node : root[std::string(each.name) + "s"].Elements()) {
+      Result<KubeconfigEntry> entry = ReadEntry(node, each, file);
+      if (!entry) return Failure(std::move(entry).error().message);
+      if (Find(config.*each.entries, entry->name) != nullptr) {
+        return Failure(std::string(each.name) + " " + Quoted(entry->name) +
+                       " is there twice; remove or rename one");
+      }
+      (config.*each.entries).push_back(*std::move(entry));
+    }
   }
   return config;
 }
@@ -149,13 +195,11 @@ Result<Kubeconfig> LoadKubeconfig(const std::string& file) {
     return Failure("kubeconfig " + content.error().message +
                    "; name a readable file with --kubeconfig or KUBECONFIG");
   }
-  try {
-    return ReadKubeconfig(*content, file);
-  } catch (const YAML::Exception& error) {
-    const std::string line =
-        error.mark.is_null() ? "" : ", line " + std::to_string(error.mark.line + 1);
-    return Failure("kubeconfig " + file + line + ": it is not valid YAML: " + error.msg);
-  }
+  const auto document = ReadYamlAsJson(*content);
+  if (!document) return Failure("kubeconfig " + document.error().In(file));
+  Result<Kubeconfig> config = ReadKubeconfig(document->root(), file);
+  if (!config) return Failure("kubeconfig " + file + ": " + config.error().message);
+  return config;
 }
 
 void Merge(Kubeconfig& config, Kubeconfig next) {

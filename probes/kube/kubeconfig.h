@@ -1,5 +1,6 @@
 // Reads kubeconfigs: their entries as they are written. What they mean is api_server.cc's subject.
-// Source: kubernetes.io "Organizing Cluster Access Using kubeconfig Files".
+// Source: kubernetes.io "Organizing Cluster Access Using kubeconfig Files"; k8s.io/client-go
+// tools/clientcmd.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +20,12 @@ inline constexpr std::size_t kCredentialFileLimit = 4u << 20;
 // An entry of the lists of clusters, users and contexts.
 struct KubeconfigEntry {
   std::string name;
-  std::string file;                           // the kubeconfig that contains it
-  std::map<std::string, std::string> fields;  // the non-empty fields; lists and maps as ""
-  std::optional<ExecConfig> exec;             // of a user
-  std::string exec_extension;                 // of a cluster: JSON for plugins
-  std::vector<std::string> problems;          // of the last two
+  std::string file;  // the kubeconfig that contains it
+  // The fields that kubectl knows: non-empty texts, "true", non-empty lists and maps as "".
+  std::map<std::string, std::string> fields;
+  std::optional<ExecConfig> exec;     // of a user
+  std::string exec_extension;         // of a cluster: JSON for plugins
+  std::vector<std::string> problems;  // of `exec`
 
   bool Has(const std::string& key) const { return fields.count(key) > 0; }
   std::string Text(const std::string& key) const {
@@ -45,7 +47,8 @@ const KubeconfigEntry* Find(const std::vector<KubeconfigEntry>& entries, const s
 // Returns their names, quoted, for people.
 std::string NamesOf(const std::vector<KubeconfigEntry>& entries);
 
-// Reads a file. An error names the file, and the line or the entry at fault.
+// Reads a file as kubectl does, but for a key that stands twice in a map: that is an error. An
+// error names the file, and the place, the entry or the field at fault.
 Result<Kubeconfig> LoadKubeconfig(const std::string& file);
 // Adds what `next` has and `config` lacks: the first definition of a name wins.
 void Merge(Kubeconfig& config, Kubeconfig next);

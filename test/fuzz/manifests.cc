@@ -5,16 +5,17 @@
 #include <string_view>
 #include <vector>
 
+#include "probes/base/read_yaml.h"
 #include "test/fuzz/fuzz.h"
 #include "watcher/admission/manifest/inject_manifests.h"
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/manifest_documents.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
+#include "watcher/admission/manifest/write_yaml.h"
 
 namespace cluster_watcher {
 namespace {
 
-std::string Meaning(const ManifestNode& node) {
+std::string Meaning(const YamlNode& node) {
   return WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant);
 }
 
@@ -26,7 +27,7 @@ void TryYaml(std::string_view text) {
     Require(IsOneLine(read.error().message), "an error is one line");
     return;
   }
-  if (!*read || (*read)->oddity || (*read)->root.type != ManifestNode::Type::kMap) return;
+  if (!*read || (*read)->oddity || (*read)->root.type != YamlNode::Type::kMap) return;
   const std::string written = WriteYaml((*read)->root);
   const auto again = ReadYaml(written);
   Require(again && *again && !(*again)->oddity, "what is written can be read");

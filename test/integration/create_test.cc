@@ -69,7 +69,7 @@ class Creating : public IntegrationTest {
 TEST_F(Creating, MakesACluster) {
   MakeDriver();
   EXPECT_EQ(Said(0, Create({"--app=deployment/bob", "--ephemeral"})),
-            std::string(kCreated) + "cluster spark is created\n");
+            std::string(kCreated) + "cluster spark is created\n" + WhereItWrites());
   for (const auto& [plural, name] : {std::pair{"deployments", kMaster},
                                      {"deployments", "spark-w"},
                                      {"services", "spark"},
@@ -83,8 +83,9 @@ TEST_F(Creating, MakesACluster) {
   }
   EXPECT_EQ(Mark("phase"), "");
   EXPECT_EQ(Mark("owner"), "deployment.apps/bob");
-  EXPECT_EQ(Said(0, Create({"--app=deployment/bob", "--ephemeral"})), "cluster spark is ready\n");
-  EXPECT_EQ(Said(0, Create()), "cluster spark exists\n");
+  EXPECT_EQ(Said(0, Create({"--app=deployment/bob", "--ephemeral"})),
+            "cluster spark is ready\n" + WhereItWrites());
+  EXPECT_EQ(Said(0, Create()), "cluster spark exists\n" + WhereItWrites());
 }
 
 TEST_F(Creating, WhatItMadeGoesWithItsDriver) {
@@ -104,7 +105,8 @@ TEST_F(Creating, AnInterruptedOneIsCompletedAndWhatIsThereIsNotWritten) {
   const auto config = api().Get("configmaps", ns_, "spark-config");
   api().Delete("services", ns_, "spark");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("services", ns_, "spark"); }));
-  EXPECT_EQ(Said(0, Create()), "service/spark created\ncluster spark is completed\n");
+  EXPECT_EQ(Said(0, Create()),
+            "service/spark created\ncluster spark is completed\n" + WhereItWrites());
   EXPECT_EQ(api().Uid("deployments", ns_, kMaster), root);
   EXPECT_EQ(api().Get("configmaps", ns_, "spark-config")->root().ToText(), config->root().ToText());
 }
@@ -138,8 +140,9 @@ TEST_F(Creating, OfSeveralAtOnceEachObjectIsCreatedOnce) {
 TEST_F(Creating, WhatIsSomebodyElsesIsLeftAlone) {
   api().Create("services", ns_, ServiceOf({"spark"}, "x"));
   EXPECT_EQ(Said(1, Create()),
-            "cluster-watcher: not of the cluster spark, but there already: service/spark: give "
-            "other names, or label them oshinko-cluster=spark\n");
+            WhereItWrites() +
+                "cluster-watcher: not of the cluster spark, but there already: service/spark: give "
+                "other names, or label them oshinko-cluster=spark\n");
   EXPECT_FALSE(api().Exists("deployments", ns_, kMaster));
 }
 

@@ -116,7 +116,7 @@ TEST_F(DeleteCommand, WrongUsageIsSaidBeforeAnythingIsDone) {
 }
 
 TEST_F(DeleteCommand, NoSuchClusterIsSaid) {
-  EXPECT_EQ(Said(1, {}), "cluster-watcher: no cluster spark\n");
+  EXPECT_EQ(Said(1, {}), WhereItWrites() + "cluster-watcher: no cluster spark\n");
 }
 
 // Without --wait a member that terminates counts as gone.

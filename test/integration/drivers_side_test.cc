@@ -43,7 +43,7 @@ TEST_F(DriversSide, ClaimIsListedAndReleased) {
   MakeDriver();
   MasterPod();
   EXPECT_EQ(Said(0, {"claim", kCluster, "--app=deployment/bob", "--ephemeral"}),
-            "cluster spark is claimed by deployment.apps/bob\n");
+            "cluster spark is claimed by deployment.apps/bob\n" + WhereItWrites());
   EXPECT_EQ(LabelOf("bob", kUses), kCluster);
   EXPECT_EQ(LabelOf(kMaster, "ephemeral"), "bob");
   const JsonDocument document = Row();
@@ -59,9 +59,11 @@ TEST_F(DriversSide, ClaimIsListedAndReleased) {
   EXPECT_EQ(row["drivers"].At(0).AsString(), "deployment.apps/bob");
   MakeDriver("alice");
   EXPECT_EQ(Said(11, {"claim", kCluster, "--app=deployment/alice"}),
-            "cluster-watcher: cluster spark belongs to deployment.apps/bob, not "
-            "deployment.apps/alice\n");
-  EXPECT_EQ(Said(11, {"release", kCluster, "--app=deployment/alice"}).find("belongs to"), 31u);
+            WhereItWrites() +
+                "cluster-watcher: cluster spark belongs to deployment.apps/bob, not "
+                "deployment.apps/alice\n");
+  EXPECT_EQ(Said(11, {"release", kCluster, "--app=deployment/alice"}).find("belongs to"),
+            WhereItWrites().size() + 31u);
   const std::string released = Said(0, {"release", kCluster, "--app=deployment/bob"});
   EXPECT_NE(released.find("cluster spark is shared now"), std::string::npos) << released;
   EXPECT_EQ(LabelOf("bob", kUses) + LabelOf(kMaster, "ephemeral"), "");
@@ -175,7 +177,17 @@ TEST_F(DriversSide, WrongUsageIsSaidBeforeAnythingIsDone) {
     EXPECT_NE(said.find(error), std::string::npos) << said;
   }
   EXPECT_EQ(Said(1, {"hold", "none"}),
-            "cluster-watcher: no cluster none in namespace " + ns_ + "\n");
+            WhereItWrites() + "cluster-watcher: no cluster none in namespace " + ns_ + "\n");
+}
+
+TEST_F(DriversSide, EachThatWritesSaysWhere) {
+  for (const Arguments& command :
+       {Arguments{"delete", "none"}, Arguments{"hold", "none"}, Arguments{"unhold", "none"},
+        Arguments{"claim", "none", "--app=deployment/none"},
+        Arguments{"release", "none", "--app=deployment/none"}, Arguments{"sweep"}}) {
+    EXPECT_TRUE(Command(command).Log().starts_with(WhereItWrites())) << command.front();
+  }
+  EXPECT_EQ(Command({"list"}).Log(), "");
 }
 
 TEST_F(DriversSide, WithoutARightTheMissingOneIsNamed) {

@@ -128,6 +128,11 @@ class IntegrationTest : public testing::Test {
   Watcher& Run(const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment = {});
   const std::string& kubeconfig() const { return kubeconfig_; }
+  // The line that a command which writes begins with on stderr.
+  std::string WhereItWrites() const {
+    return "cluster-watcher: namespace " + ns_ + " (kubeconfig " + kubeconfig_ +
+           ", context test)\n";
+  }
   // A path for a file of this test.
   std::string File(const std::string& name) const { return files_ + "." + name; }
 

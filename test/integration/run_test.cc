@@ -60,7 +60,7 @@ TEST_F(RunCommand, ADriverThatCompletesHasItsClusterCreatedAndDeleted) {
   Watcher& run = RunScript("echo $OSHINKO_CLUSTER_NAME $OSHINKO_SPARK_MASTER; exit 0");
   EXPECT_EQ(ExitOf(run), 0) << run.Log();
   EXPECT_EQ(run.Output(), "spark spark://spark:7077\n");
-  EXPECT_NE(run.Log().find("cluster spark is being deleted"), std::string::npos) << run.Log();
+  EXPECT_EQ(run.Log(), WhereItWrites() + "cluster-watcher: cluster spark is being deleted\n");
   EXPECT_FALSE(HasCluster());
   EXPECT_EQ(api()
                 .Get("deployments", ns_, "bob")

@@ -1,6 +1,5 @@
 // The command `sweep`, with an account that has exactly the Role of manifests/sweep.
 #include "test/integration/fixture.h"
-#include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 
 namespace cluster_watcher::integration {
@@ -18,7 +17,7 @@ std::string RoleOfSweep() {
     ADD_FAILURE() << "its Role can't be read";
     return "{}";
   }
-  ManifestNode role = objects->front().root;
+  YamlNode role = objects->front().root;
   role.Find("metadata")->Find("name")->text = kAccount;
   return WriteJson(role, JsonWriter::Style::kCompact, Scalars::kMeant);
 }

@@ -37,6 +37,7 @@ int RunClaim(const Invocation& invocation, const Environment& environment, std::
   const bool ephemeral = invocation.options.at("ephemeral") == "true";
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
                            [&](DriverSession& session) {
+                             SayWhere(session);
                              return Claim(session.tools(), session.cluster(), *app, ephemeral);
                            });
 }
@@ -44,9 +45,11 @@ int RunClaim(const Invocation& invocation, const Environment& environment, std::
 int RunRelease(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
   const auto app = RequireApp(invocation, errors);
-  return WithDriverSession(
-      invocation, environment, std::move(stop), std::move(errors),
-      [&](DriverSession& session) { return Release(session.tools(), session.cluster(), *app); });
+  return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
+                           [&](DriverSession& session) {
+                             SayWhere(session);
+                             return Release(session.tools(), session.cluster(), *app);
+                           });
 }
 
 CommandDescription DescribeAwait() {

@@ -51,6 +51,7 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
     }
   };
   const auto create = [&](DriverSession& session) {
+    SayWhere(session);
     session.Use(session.cluster().profile);
     order.cluster = session.cluster();
     return Create(session.tools(), order);

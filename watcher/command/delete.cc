@@ -47,6 +47,7 @@ int RunDelete(const Invocation& invocation, const Environment& environment, std:
   }
   return WithDriverSession(
       invocation, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
+        SayWhere(session);
         DeletionSession deletion(session, environment,
                                  skips_steps ? StepsAt::kNowhere : StepsAt::kElsewhere,
                                  waits ? Until::kAllGone : Until::kAccepted);

@@ -69,6 +69,10 @@ int WithDriverSession(
   return static_cast<int>(outcome.exit);
 }
 
+void SayWhere(const DriverSession& session) {
+  PrintErrors({"namespace " + session.cluster().ns + " (" + session.server().source + ")"});
+}
+
 std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors) {
   const auto app = invocation.options.find("app");
   if (app == invocation.options.end()) return std::nullopt;

@@ -75,6 +75,9 @@ int WithDriverSession(
     std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
     const std::function<void(Settings&, std::vector<std::string>& errors)>& check = {});
 
+// Says on stderr in which namespace, and of which API server, a command is about to write.
+void SayWhere(const DriverSession& session);
+
 // The value of `--app`; nullopt: it isn't given, or an error was added.
 std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors);
 

@@ -47,6 +47,7 @@ int RunHold(const Invocation& invocation, const Environment& environment, std::s
   order.overwrites = invocation.options.at("overwrite") == "true";
   return WithDriverSession(
       invocation, environment, std::move(stop), std::move(errors), [&](DriverSession& session) {
+        SayWhere(session);
         Observer observer = MakeObserver(session);
         return WriteHold(session.tools(), observer, {session.cluster()}, order);
       });
@@ -55,6 +56,7 @@ int RunHold(const Invocation& invocation, const Environment& environment, std::s
 int RunUnhold(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   return WithDriverSession(invocation, environment, std::move(stop), {},
                            [&](DriverSession& session) {
+                             SayWhere(session);
                              Observer observer = MakeObserver(session);
                              return TakeHoldOff(session.tools(), observer, {session.cluster()});
                            });

@@ -65,7 +65,9 @@ std::string EnvironmentPart() {
                   "A setting of watch whose flag isn't given. The name is the flag's in capitals, "
                   "with _ for -: CLUSTER_WATCHER_POLL_INTERVAL for --poll-interval.") +
          variable("POD_NAME", "The pod, where --pod isn't set.") +
-         variable("POD_NAMESPACE", "The namespace, where --namespace isn't set.") +
+         variable("POD_NAMESPACE",
+                  "The namespace, where neither --namespace nor, but for watch, the context of a "
+                  "kubeconfig that is named gives one.") +
          variable("KUBECONFIG",
                   "Files, with colons between, that say how to reach the API server, where "
                   "--kubeconfig isn't set. Of a name that is defined twice the first counts.");

@@ -105,6 +105,7 @@ class Runner {
       options_.cluster = *std::move(named);
       if (auto failed = Connect(stop)) return failed;
     }
+    SayWhere(*session_);
     DriverRun run{session_->cluster(), *options_.app, std::nullopt, options_.ephemeral,
                   options_.timeout};
     if (!options_.files.empty()) {

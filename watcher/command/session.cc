@@ -54,15 +54,37 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
   }
 }
 
+// Whether a kubeconfig that is named gives a namespace. For what isn't about the pod it counts more
+// than the pod's own, which may be of another API server; kubectl takes it, too.
+bool GivesNamespace(const Result<ApiServer>& server, const Settings& settings,
+                    const Environment& environment) {
+  const bool is_named =
+      !settings.kubeconfig.empty() || !environment("KUBECONFIG").value_or("").empty();
+  return is_named && server && !server->default_namespace.empty();
+}
+
+Environment WithoutPodNamespace(const Environment& environment) {
+  return [environment](const std::string& name) {
+    return name == "POD_NAMESPACE" ? std::nullopt : environment(name);
+  };
+}
+
 }  // namespace
 
-Session MakeSession(const Invocation& invocation, const Environment& environment) {
+Session MakeSession(const Invocation& invocation, const Environment& outside) {
   Session session;
   const TextMap& flags = invocation.flags;
   const bool is_watch = invocation.command == Command::kWatch;
   const bool by_cluster =
       !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
-  session.settings = ResolveSettings(flags, environment, {});
+  session.settings = ResolveSettings(flags, outside, {});
+  auto server = FindApiServer(session.settings.settings.kubeconfig,
+                              session.settings.settings.context, outside);
+  Environment environment = outside;
+  if (by_cluster && GivesNamespace(server, session.settings.settings, outside)) {
+    environment = WithoutPodNamespace(outside);
+    session.settings = ResolveSettings(flags, environment, {});
+  }
   session.errors = session.settings.errors;
   const std::string& rows_error = session.settings.rows_error;
   if (!is_watch && !rows_error.empty()) session.errors.push_back(rows_error);
@@ -77,7 +99,6 @@ Session MakeSession(const Invocation& invocation, const Environment& environment
     settings.pod.clear();
     settings.cluster = invocation.cluster;
   }
-  auto server = FindApiServer(settings.kubeconfig, settings.context, environment);
   const bool is_known = server.has_value();
   if (is_known) {
     session.server = *std::move(server);

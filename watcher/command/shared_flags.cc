@@ -44,8 +44,8 @@ CommandDescription WithSettings(CommandDescription command,
                                 std::initializer_list<const char*> further) {
   static const std::map<std::string_view, const char*> helps = {
       {"namespace",
-       "the cluster's; without it $POD_NAMESPACE, else the kubeconfig context's, else the service "
-       "account's, else default"},
+       "the cluster's; without it the context's of the kubeconfig that is named, else "
+       "$POD_NAMESPACE, else the service account's, else default"},
       {"cluster", "the cluster; without it as said above"},
       {"dry-run", "say what would be deleted, and change nothing"}};
   std::vector<std::string_view> names = {"namespace", "cluster-label", "profile", "kubeconfig",

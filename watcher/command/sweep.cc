@@ -125,6 +125,7 @@ int RunSweep(const Invocation& invocation, const Environment& environment, std::
   const bool is_all = invocation.options.at("all-namespaces") == "true";
   return WithDriverSession(
       invocation, environment, std::move(stop), {}, [&](DriverSession& session) {
+        if (!is_all) SayWhere(session);
         return SweepWith(session, environment, is_all ? "" : session.settings()->ns);
       });
 }

@@ -7,7 +7,6 @@
 #include "probes/base/json.h"
 #include "probes/base/names.h"
 #include "probes/masters.h"
-#include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/read_manifests.h"
 #include "watcher/admission/pod_templates.h"
 #include "watcher/protocol/annotations.h"
@@ -16,7 +15,7 @@
 namespace cluster_watcher {
 namespace {
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 // Roots that stand for their workers in Oshinko's words too, whatever their labels.
 constexpr std::string_view kFrameworkClusters[] = {"RayCluster", "DaskCluster", "FlinkDeployment"};
@@ -28,14 +27,14 @@ void Substitute(std::string& text, const std::string& name) {
   }
 }
 
-void Substitute(ManifestNode& node, const std::string& name) {
+void Substitute(YamlNode& node, const std::string& name) {
   if (node.type == Type::kString) Substitute(node.text, name);
-  for (ManifestNode& key : node.keys) Substitute(key, name);
-  for (ManifestNode& item : node.items) Substitute(item, name);
+  for (YamlNode& key : node.keys) Substitute(key, name);
+  for (YamlNode& item : node.items) Substitute(item, name);
 }
 
-ManifestNode Text(const std::string& text) {
-  ManifestNode node;
+YamlNode Text(const std::string& text) {
+  YamlNode node;
   node.type = Type::kString;
   node.text = text;
   return node;
@@ -49,7 +48,7 @@ std::string Escaped(const std::string& key) {
 }
 
 // Sets PATH/metadata/FIELD/KEY, whether there are labels or annotations yet or not.
-Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::string& field,
+Result<Done> SetMeta(YamlNode& node, const std::string& path, const std::string& field,
                      const std::string& key, const std::string& value) {
   const auto document =
       JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
@@ -61,7 +60,7 @@ Result<Done> SetMeta(ManifestNode& node, const std::string& path, const std::str
     at = at.IsArray() ? at.At(std::stoul(token)) : at[token];
     begin = end + 1;
   }
-  ManifestNode map;
+  YamlNode map;
   map.type = Type::kMap;
   const std::string meta = path + "/metadata";
   if (!at["metadata"].IsObject()) {
@@ -162,7 +161,7 @@ struct Parsed {
   ClusterObject object;
 };
 
-Result<Parsed> Parse(ManifestNode node, const ClusterId& cluster) {
+Result<Parsed> Parse(YamlNode node, const ClusterId& cluster) {
   Substitute(node, cluster.name);
   auto json = JsonDocument::Parse(WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant));
   if (!json) return Failure("it is not fit for JSON: " + json.error().message);
@@ -295,9 +294,7 @@ Result<ClusterFile, std::vector<std::string>> ReadClusterFiles(std::span<const M
     all_files += (all_files.empty() ? "" : ", ") + file.name;
     auto manifests = ReadManifests(file.text);
     if (!manifests) {
-      const ManifestError& error = manifests.error();
-      errors.push_back(file.name + ", line " + std::to_string(error.line) + ", column " +
-                       std::to_string(error.column) + ": " + error.message);
+      errors.push_back(manifests.error().In(file.name));
       continue;
     }
     if (manifests->empty()) errors.push_back(file.name + " has no objects");

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "probes/base/result.h"
+#include "probes/base/yaml_node.h"
 #include "probes/cluster_probe.h"
 #include "watcher/admission/manifest/inject_manifests.h"
-#include "watcher/admission/manifest/manifest_node.h"
 
 namespace cluster_watcher {
 
@@ -17,7 +17,7 @@ struct ClusterObject {
   std::string api_version;  // "apps/v1"
   std::string kind;         // "Deployment"
   std::string name;
-  ManifestNode node;
+  YamlNode node;
 
   std::string Describe() const;  // "Deployment spark-m"
   std::string Json() const;      // as the API server takes it

@@ -9,11 +9,11 @@
 
 #include "probes/base/json.h"
 #include "probes/base/names.h"
+#include "probes/base/read_yaml.h"
 #include "watcher/admission/injection.h"
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/manifest_documents.h"
-#include "watcher/admission/manifest/manifest_node.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
+#include "watcher/admission/manifest/write_yaml.h"
 #include "watcher/admission/pod_templates.h"
 
 namespace cluster_watcher {
@@ -23,7 +23,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kWhite = " \t\r\n";
 constexpr std::string_view kList = "List";
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 // Returns "deployment/bob".
 std::string NameOf(JsonValue object) {
@@ -36,20 +36,20 @@ std::string NameOf(JsonValue object) {
 }
 
 // Returns the same of what may not be fit for JSON; "/" if it says neither.
-std::string NameOf(const ManifestNode& object, std::string_view kind) {
-  const ManifestNode* metadata = object.Find("metadata");
+std::string NameOf(const YamlNode& object, std::string_view kind) {
+  const YamlNode* metadata = object.Find("metadata");
   const std::string quoted = Quoted(metadata == nullptr ? "" : metadata->TextAt("name"));
   return LowerCase(kind) + "/" + quoted.substr(1, quoted.size() - 2);
 }
-std::string Before(const ManifestNode& object) {
+std::string Before(const YamlNode& object) {
   const std::string name = NameOf(object, object.TextAt("kind"));
   return name == "/" ? "" : name + ": ";
 }
 
-ManifestNode WithKind(ManifestNode object, std::string_view api_version, std::string_view kind) {
+YamlNode WithKind(YamlNode object, std::string_view api_version, std::string_view kind) {
   for (const auto& [path, text] :
        {std::pair("/apiVersion", api_version), std::pair("/kind", kind)}) {
-    ManifestNode value;
+    YamlNode value;
     value.type = Type::kString;
     value.text = text;
     static_cast<void>(AddTo(object, path, std::move(value)));  // a map takes it
@@ -93,15 +93,15 @@ class Injector {
   // `object` may be a list of objects. The recursion is bounded by the reader's depth limit. Items
   // of a PodList that don't say their kind are Pods. Source: decodeToList in
   // k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/helpers.go.
-  Result<Done> Into(ManifestNode& object, std::string_view api_version_of_list = "",
+  Result<Done> Into(YamlNode& object, std::string_view api_version_of_list = "",
                     std::string_view kind_of_items = "") {
     if (object.type != Type::kMap) return Done{};
     const bool says_kind = !object.TextAt("kind").empty();
     const std::string_view kind = says_kind ? object.TextAt("kind") : kind_of_items;
     const std::string_view api_version =
         says_kind ? object.TextAt("apiVersion") : api_version_of_list;
-    if (ManifestNode* items = object.Find("items"); kind.ends_with(kList) && items != nullptr) {
-      for (ManifestNode& item : items->items) {
+    if (YamlNode* items = object.Find("items"); kind.ends_with(kList) && items != nullptr) {
+      for (YamlNode& item : items->items) {
         auto done = Into(item, api_version, kind.substr(0, kind.size() - kList.size()));
         if (!done) return done;
       }
@@ -111,7 +111,7 @@ class Injector {
       messages_.Warn(NameOf(object, kind), why);
     }
     if (!HasPodTemplates(api_version, kind)) return Done{};
-    const auto read = [](const ManifestNode& whole) {
+    const auto read = [](const YamlNode& whole) {
       return JsonDocument::Parse(WriteJson(whole, JsonWriter::Style::kCompact, Scalars::kMeant));
     };
     const auto json = says_kind ? read(object) : read(WithKind(object, api_version, kind));
@@ -124,7 +124,7 @@ class Injector {
   }
 
  private:
-  Result<Done> Into(ManifestNode& object, const PodTemplate& found, const std::string& name) {
+  Result<Done> Into(YamlNode& object, const PodTemplate& found, const std::string& name) {
     AnnotationProblems problems(settings_.profiles);
     problems.Add(found.pod);
     for (const std::string& problem : problems.Lines()) {
@@ -153,7 +153,7 @@ struct Written {
   std::vector<std::string> documents;
 };
 
-using OrError = Result<Written, ManifestError>;
+using OrError = Result<Written, YamlError>;
 
 // Requires that `text` begins with an object.
 OrError InjectJson(std::string_view text, const InjectionSettings& settings, Messages& messages) {
@@ -162,7 +162,7 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
     const std::size_t begin = text.find_first_not_of(kWhite, at);
     Result<JsonManifest> manifest = ReadJson(text.substr(begin));
     if (!manifest) {
-      return Unexpected<ManifestError>{ErrorAtByte(text, begin, manifest.error().message)};
+      return Unexpected<YamlError>{ErrorAtByte(text, begin, manifest.error().message)};
     }
     const std::size_t end = begin + manifest->size;
     // White space stays with the value before it.
@@ -170,10 +170,10 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
     Injector injector(settings, messages);
     const auto done = injector.Into(manifest->root);
     if ((!done || injector.has_injected()) && !manifest->oddity.empty()) {
-      return Unexpected<ManifestError>{
+      return Unexpected<YamlError>{
           ErrorAtByte(text, begin, Before(manifest->root) + manifest->oddity)};
     }
-    if (!done) return Unexpected<ManifestError>{ErrorAtByte(text, begin, done.error().message)};
+    if (!done) return Unexpected<YamlError>{ErrorAtByte(text, begin, done.error().message)};
     std::string document(text.substr(at, next - at));
     if (injector.has_injected()) {
       const bool is_indented = text.substr(begin, end - begin).find('\n') != std::string_view::npos;
@@ -187,12 +187,11 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
   return written;
 }
 
-Result<std::string, ManifestError> InjectYaml(const YamlDocument& document,
-                                              const InjectionSettings& settings,
-                                              Messages& messages) {
-  const auto failed = [&](ManifestError error) {
+Result<std::string, YamlError> InjectYaml(const YamlDocument& document,
+                                          const InjectionSettings& settings, Messages& messages) {
+  const auto failed = [&](YamlError error) {
     error.line += document.line;
-    return Unexpected<ManifestError>{std::move(error)};
+    return Unexpected<YamlError>{std::move(error)};
   };
   auto manifest = ReadYaml(document.text);
   if (!manifest) {
@@ -203,7 +202,7 @@ Result<std::string, ManifestError> InjectYaml(const YamlDocument& document,
   Injector injector(settings, messages);
   const auto done = injector.Into((*manifest)->root);
   if ((!done || injector.has_injected()) && (*manifest)->oddity) {
-    ManifestError odd = *(*manifest)->oddity;
+    YamlError odd = *(*manifest)->oddity;
     odd.message.insert(0, Before((*manifest)->root));
     return failed(std::move(odd));
   }
@@ -217,7 +216,7 @@ Result<std::string, ManifestError> InjectYaml(const YamlDocument& document,
 }
 
 OrError InjectFile(std::string_view text, const InjectionSettings& settings, Messages& messages) {
-  if (auto error = FindIllegalByte(text)) return Unexpected<ManifestError>{*error};
+  if (auto error = FindIllegalByte(text)) return Unexpected<YamlError>{*error};
   std::string_view mark;
   if (text.starts_with(kByteOrderMark)) {
     mark = text.substr(0, kByteOrderMark.size());
@@ -233,7 +232,7 @@ OrError InjectFile(std::string_view text, const InjectionSettings& settings, Mes
   if (!written.is_json) {
     for (const YamlDocument& document : SplitYaml(text)) {
       auto injected = InjectYaml(document, settings, messages);
-      if (!injected) return Unexpected<ManifestError>{injected.error()};
+      if (!injected) return Unexpected<YamlError>{injected.error()};
       written.documents.push_back(*std::move(injected));
     }
   }
@@ -282,11 +281,7 @@ Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
   for (const ManifestFile& file : files) {
     Messages messages(file.name, injected);
     OrError one = InjectFile(file.text, settings, messages);
-    if (!one) {
-      const ManifestError& error = one.error();
-      return Failure(file.name + ", line " + std::to_string(error.line) + ", column " +
-                     std::to_string(error.column) + ": " + error.message);
-    }
+    if (!one) return Failure(one.error().In(file.name));
     written.push_back(*std::move(one));
   }
   injected.text = Join(written);

@@ -10,19 +10,19 @@
 namespace cluster_watcher {
 namespace {
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 // A JSON number is a YAML number, too.
-ManifestNode Number(std::string_view text) {
-  ManifestNode node;
+YamlNode Number(std::string_view text) {
+  YamlNode node;
   node.type = Type::kNumber;
   node.text = ReadPlainScalar(text).text;
   node.written = text;
   return node;
 }
 
-ManifestNode Scalar(Type type, std::string_view text) {
-  ManifestNode node;
+YamlNode Scalar(Type type, std::string_view text) {
+  YamlNode node;
   node.type = type;
   node.text = text;
   if (type == Type::kBool) node.written = text;
@@ -58,7 +58,7 @@ class Builder {
         return;
       case JsonEvent::kEndObject:
       case JsonEvent::kEndArray: {
-        ManifestNode done = std::move(open_.back().node);
+        YamlNode done = std::move(open_.back().node);
         open_.pop_back();
         return Add(std::move(done));
       }
@@ -67,11 +67,11 @@ class Builder {
 
  private:
   struct Open {
-    ManifestNode node;
+    YamlNode node;
     std::set<std::string> names;
   };
 
-  void Add(ManifestNode node) {
+  void Add(YamlNode node) {
     if (open_.empty()) {
       manifest_.root = std::move(node);
     } else {
@@ -83,37 +83,6 @@ class Builder {
   std::vector<Open> open_;
 };
 
-// The recursion is bounded by the reader's depth limit.
-void Write(const ManifestNode& node, Scalars scalars, JsonWriter& json) {
-  switch (node.type) {
-    case Type::kNull:
-      json.Null();
-      return;
-    case Type::kBool:
-      json.Bool(node.text == "true");
-      return;
-    case Type::kNumber:
-      json.Number(scalars == Scalars::kWritten ? node.written : node.text);
-      return;
-    case Type::kString:
-      json.String(node.text);
-      return;
-    case Type::kList:
-      json.StartArray();
-      for (const ManifestNode& item : node.items) Write(item, scalars, json);
-      json.EndArray();
-      return;
-    case Type::kMap:
-      json.StartObject();
-      for (std::size_t i = 0; i < node.items.size(); ++i) {
-        json.Key(node.keys[i].text);
-        Write(node.items[i], scalars, json);
-      }
-      json.EndObject();
-      return;
-  }
-}
-
 }  // namespace
 
 Result<JsonManifest> ReadJson(std::string_view text) {
@@ -122,18 +91,12 @@ Result<JsonManifest> ReadJson(std::string_view text) {
   std::size_t events = 0;
   const auto size = ReadJsonEvents(text, [&](JsonEvent event, std::string_view value) {
     builder.Take(event, value);
-    return ++events <= 2 * kMaxManifestNodes;
+    return ++events <= 2 * kMaxYamlNodes;
   });
-  if (events > 2 * kMaxManifestNodes) return Failure("the document is too large: split it");
+  if (events > 2 * kMaxYamlNodes) return Failure("the document is too large: split it");
   if (!size) return Failure(size.error().message);
   manifest.size = *size;
   return manifest;
-}
-
-std::string WriteJson(const ManifestNode& node, JsonWriter::Style style, Scalars scalars) {
-  JsonWriter json(style);
-  Write(node, scalars, json);
-  return json.Text();
 }
 
 }  // namespace cluster_watcher

@@ -1,17 +1,16 @@
-// Reads and writes manifests as JSON.
+// Reads manifests in JSON.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "probes/base/json.h"
-#include "watcher/admission/manifest/manifest_node.h"
+#include "probes/base/yaml_node.h"
 
 namespace cluster_watcher {
 
 struct JsonManifest {
-  ManifestNode root;
+  YamlNode root;
   std::size_t size = 0;  // bytes that it takes, including white space before it
   // Why it can't be changed safely; "" if it can.
   std::string oddity;
@@ -19,10 +18,5 @@ struct JsonManifest {
 
 // Reads the first value in `text`.
 Result<JsonManifest> ReadJson(std::string_view text);
-
-// How numbers are written: kMeant as JSON means them (YAML's 0777 is 511), kWritten as they were
-// read.
-enum class Scalars { kMeant, kWritten };
-std::string WriteJson(const ManifestNode& node, JsonWriter::Style style, Scalars scalars);
 
 }  // namespace cluster_watcher

@@ -105,7 +105,7 @@ std::vector<YamlDocument> SplitYaml(std::string_view text) {
   return documents;
 }
 
-std::optional<ManifestError> FindIllegalByte(std::string_view text) {
+std::optional<YamlError> FindIllegalByte(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t size = CharacterSize(text.substr(at));
     if (size == 0 || IsForbidden(text[at])) {
@@ -118,7 +118,7 @@ std::optional<ManifestError> FindIllegalByte(std::string_view text) {
   return std::nullopt;
 }
 
-ManifestError ErrorAtByte(std::string_view text, std::size_t at, std::string message) {
+YamlError ErrorAtByte(std::string_view text, std::size_t at, std::string message) {
   const std::string_view before = text.substr(0, std::min(at, text.size()));
   const std::size_t lines =
       static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "watcher/admission/manifest/manifest_node.h"
+#include "probes/base/yaml_node.h"
 
 namespace cluster_watcher {
 
@@ -24,9 +24,9 @@ std::vector<YamlDocument> SplitYaml(std::string_view text);
 bool IsUtf8(std::string_view text);
 
 // Returns the first byte that isn't UTF-8 or that YAML forbids: a control character.
-std::optional<ManifestError> FindIllegalByte(std::string_view text);
+std::optional<YamlError> FindIllegalByte(std::string_view text);
 
 // Returns an error at byte `at`, as line and column.
-ManifestError ErrorAtByte(std::string_view text, std::size_t at, std::string message);
+YamlError ErrorAtByte(std::string_view text, std::size_t at, std::string message);
 
 }  // namespace cluster_watcher

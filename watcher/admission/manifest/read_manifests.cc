@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "probes/base/read_yaml.h"
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/manifest_documents.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
 
 namespace cluster_watcher {
 namespace {
@@ -12,40 +12,40 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kWhite = " \t\r\n";
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 using Objects = std::vector<ManifestObject>;
 
 // The recursion is bounded by the reader's depth limit.
-bool Take(ManifestNode node, std::size_t line, Objects& objects) {
+bool Take(YamlNode node, std::size_t line, Objects& objects) {
   if (node.type == Type::kNull) return true;
   if (node.type != Type::kMap) return false;
-  ManifestNode* items = node.Find("items");
+  YamlNode* items = node.Find("items");
   if (!node.TextAt("kind").ends_with("List") || items == nullptr) {
     objects.push_back({std::move(node), line});
     return true;
   }
-  for (ManifestNode& item : items->items) {
+  for (YamlNode& item : items->items) {
     if (!Take(std::move(item), line, objects)) return false;
   }
   return true;
 }
 
-ManifestError NoObject(std::size_t line) {
+YamlError NoObject(std::size_t line) {
   return {line, 1, "it is no object: give manifests, as kubectl takes them"};
 }
 
-Result<Done, ManifestError> TakeYaml(const YamlDocument& document, Objects& objects) {
+Result<Done, YamlError> TakeYaml(const YamlDocument& document, Objects& objects) {
   auto manifest = ReadYaml(document.text);
-  const auto failed = [&](ManifestError error) {
+  const auto failed = [&](YamlError error) {
     error.line += document.line;
-    return Unexpected<ManifestError>{std::move(error)};
+    return Unexpected<YamlError>{std::move(error)};
   };
   if (!manifest) return failed(manifest.error());
   if (!*manifest) return Done{};
   if ((*manifest)->oddity) return failed(*(*manifest)->oddity);
   const std::size_t line = document.line + 1;
   if (Take(std::move((*manifest)->root), line, objects)) return Done{};
-  return Unexpected<ManifestError>{NoObject(line)};
+  return Unexpected<YamlError>{NoObject(line)};
 }
 
 // nullopt: it is no stream of JSON objects; YAML may begin with a brace, too.
@@ -63,8 +63,8 @@ std::optional<Objects> TakeJson(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<ManifestObject>, ManifestError> ReadManifests(std::string_view text) {
-  if (auto error = FindIllegalByte(text)) return Unexpected<ManifestError>{*error};
+Result<std::vector<ManifestObject>, YamlError> ReadManifests(std::string_view text) {
+  if (auto error = FindIllegalByte(text)) return Unexpected<YamlError>{*error};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(kWhite);
   if (first != std::string_view::npos && text[first] == '{') {

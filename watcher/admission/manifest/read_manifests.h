@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "probes/base/result.h"
-#include "watcher/admission/manifest/manifest_node.h"
+#include "probes/base/yaml_node.h"
 
 namespace cluster_watcher {
 
 struct ManifestObject {
-  ManifestNode root;     // a map
+  YamlNode root;         // a map
   std::size_t line = 0;  // of the file, counted from 1, where its document begins
 };
 
 // Returns the objects of `text`, YAML with any number of documents or a stream of JSON objects, in
 // order; those of Lists one by one. An error names the line and the column, and so is what kubectl
 // would read otherwise than it is written (a duplicate key).
-Result<std::vector<ManifestObject>, ManifestError> ReadManifests(std::string_view text);
+Result<std::vector<ManifestObject>, YamlError> ReadManifests(std::string_view text);
 
 }  // namespace cluster_watcher

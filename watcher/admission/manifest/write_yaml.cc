@@ -1,15 +1,16 @@
+#include "watcher/admission/manifest/write_yaml.h"
+
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 
 #include "probes/base/yaml_scalar.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
 
 namespace cluster_watcher {
 namespace {
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 // True for line breaks and characters that YAML forbids, or that yaml-cpp and kubectl read
 // differently.
@@ -54,7 +55,7 @@ void WriteString(const std::string& text, bool in_flow, YAML::Emitter& out) {
   }
 }
 
-void WriteScalar(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
+void WriteScalar(const YamlNode& node, bool in_flow, YAML::Emitter& out) {
   if (node.type == Type::kNull) {
     out << YAML::Null;
   } else if (node.type == Type::kString) {
@@ -65,7 +66,7 @@ void WriteScalar(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
 }
 
 // The recursion is bounded by the reader's depth limit.
-void Write(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
+void Write(const YamlNode& node, bool in_flow, YAML::Emitter& out) {
   if (node.type != Type::kList && node.type != Type::kMap) return WriteScalar(node, in_flow, out);
   const bool is_map = node.type == Type::kMap;
   in_flow = in_flow || node.is_flow || node.items.empty();
@@ -92,7 +93,7 @@ void Write(const ManifestNode& node, bool in_flow, YAML::Emitter& out) {
 
 }  // namespace
 
-std::string WriteYaml(const ManifestNode& node) {
+std::string WriteYaml(const YamlNode& node) {
   YAML::Emitter out;
   out.SetNullFormat(YAML::LowerNull);
   Write(node, false, out);

@@ -46,13 +46,32 @@ TEST(ReadExecCredential, ReadsATokenAndWhenItExpires) {
                                         std::chrono::hours(17)));
 }
 
+TEST(ReadExecCredential, TakesYaml) {
+  const auto credential = ReadExecCredential(SomeConfig(), R"(# from login
+kind: ExecCredential
+apiVersion: client.authentication.k8s.io/v1
+status:
+  token: t0
+  expirationTimestamp: 2026-12-24T18:00:00Z
+)");
+  ASSERT_TRUE(credential) << credential.error().message;
+  EXPECT_EQ(credential->token, "t0");
+  EXPECT_TRUE(credential->expires);
+}
+
 TEST(ReadExecCredential, SaysWhatIsWrong) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "wrote nothing"},
       {" \n", "wrote nothing"},
-      {"hidden", "not JSON"},
-      {"[\"hidden\"]", "not JSON"},
-      {Answer(R"({"token": "hidden"})") + "hidden", "not JSON"},
+      {"hidden", "no object in JSON or YAML"},
+      {"[\"hidden\"]", "no object in JSON or YAML"},
+      {Answer(R"({"token": "hidden"})") + "hidden", "no object in JSON or YAML"},
+      {"{kind: ExecCredential, status: {token: hidden}}", "no object in JSON or YAML"},
+      {"kind: ExecCredential\nstatus: {token: hidden, token: hidden}\n",
+       "no object in JSON or YAML"},
+      {"kind: ExecCredential\napiVersion: client.authentication.k8s.io/v1beta1\n",
+       "apiVersion \"client.authentication.k8s.io/v1beta1\", asked in"},
+      {"error: hidden\n", "of kind \"\""},
       {R"({"token": "hidden"})", "of kind \"\""},
       {R"({"kind": "Status", "apiVersion": "v1"})", "of kind \"Status\""},
       {R"({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1beta1",

@@ -88,6 +88,38 @@ TEST_F(SessionTest, NamespaceAndPodStayWhenAnnotationsAreTaken) {
   EXPECT_EQ(settings.poll_interval, std::chrono::seconds(7));
 }
 
+// kubectl does the same: the pod's may be of another API server.
+TEST_F(SessionTest, TheNamespaceOfAContextThatIsNamedCountsMoreThanThePods) {
+  environment_["POD_NAMESPACE"] = "of-pod";
+  const auto namespace_for = [this](Command command, const TextMap& flags,
+                                    const std::string& cluster = "") {
+    const Session session = Make(command, flags, cluster);
+    EXPECT_EQ(session.with_annotations({}).settings.ns, session.settings.settings.ns);
+    return session.settings.settings.ns;
+  };
+  EXPECT_EQ(namespace_for(Command::kDelete, {}, "bob"), "of-context");
+  EXPECT_EQ(namespace_for(Command::kSweep, {}), "of-context");
+  EXPECT_EQ(namespace_for(Command::kCheck, {}, "bob"), "of-context");
+  EXPECT_EQ(namespace_for(Command::kDelete, {{"namespace", "given"}}, "bob"), "given");
+  const std::string file = environment_["KUBECONFIG"];
+  environment_["KUBECONFIG"] = "";
+  EXPECT_EQ(namespace_for(Command::kDelete, {{"kubeconfig", file}}, "bob"), "of-context");
+  environment_["CLUSTER_WATCHER_NAMESPACE"] = "also-given";
+  EXPECT_EQ(namespace_for(Command::kDelete, {{"kubeconfig", file}}, "bob"), "also-given");
+}
+
+TEST_F(SessionTest, ThePodsNamespaceCountsForItAndWhereNoContextIsNamedOrGivesOne) {
+  environment_["POD_NAME"] = "bob-m-1";
+  environment_["POD_NAMESPACE"] = "of-pod";
+  EXPECT_EQ(Make(Command::kWatch, {}).settings.settings.ns, "of-pod");
+  EXPECT_EQ(Make(Command::kCheck, {}).settings.settings.ns, "of-pod");
+  environment_["KUBECONFIG"] = directory_.Write(
+      "other",
+      "current-context: lab\nclusters: [{name: lab, cluster: {server: http://127.0.0.1:1}}]\n"
+      "contexts: [{name: lab, context: {cluster: lab}}]\n");
+  EXPECT_EQ(Make(Command::kDelete, {}, "bob").settings.settings.ns, "of-pod");
+}
+
 TEST_F(SessionTest, AllErrorsAreNamedAtOnce) {
   environment_["KUBECONFIG"] = "/nowhere/config";
   const Session session = Make(Command::kWatch, {{"poll-interval", "soon"}});

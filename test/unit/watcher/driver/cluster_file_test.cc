@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "probes/base/names.h"
-#include "watcher/admission/manifest/json_manifest.h"
 
 namespace cluster_watcher {
 namespace {

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "watcher/admission/manifest/json_manifest.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
+#include "probes/base/read_yaml.h"
 
 namespace cluster_watcher {
 namespace {

@@ -16,7 +16,7 @@ std::string Read(const std::string& text) {
   }
   std::string names;
   for (const ManifestObject& object : *objects) {
-    const ManifestNode* metadata = object.root.Find("metadata");
+    const YamlNode* metadata = object.root.Find("metadata");
     names += (names.empty() ? "" : " ") + std::string(object.root.TextAt("kind")) + "/" +
              std::string(metadata == nullptr ? "" : metadata->TextAt("name")) + "@" +
              std::to_string(object.line);

@@ -1,4 +1,4 @@
-#include "watcher/admission/manifest/manifest_node.h"
+#include "probes/base/yaml_node.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 namespace cluster_watcher {
 namespace {
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 // Decodes a token of a JSON pointer (RFC 6901, section 4).
 std::string Unescaped(std::string_view token) {
@@ -31,21 +31,21 @@ std::optional<std::size_t> IndexOf(std::string_view token) {
   return index;
 }
 
-ManifestNode* Child(ManifestNode& node, std::string_view token) {
+YamlNode* Child(YamlNode& node, std::string_view token) {
   if (node.type == Type::kMap) return node.Find(Unescaped(token));
   const auto index = IndexOf(token);
   if (node.type != Type::kList || !index || *index >= node.items.size()) return nullptr;
   return &node.items[*index];
 }
 
-bool AddChild(ManifestNode& node, std::string_view token, ManifestNode value) {
+bool AddChild(YamlNode& node, std::string_view token, YamlNode value) {
   if (node.type == Type::kMap) {
     const std::string key = Unescaped(token);
-    if (ManifestNode* present = node.Find(key)) {
+    if (YamlNode* present = node.Find(key)) {
       *present = std::move(value);
       return true;
     }
-    ManifestNode name;
+    YamlNode name;
     name.type = Type::kString;
     name.text = key;
     node.keys.push_back(std::move(name));
@@ -58,27 +58,63 @@ bool AddChild(ManifestNode& node, std::string_view token, ManifestNode value) {
   return true;
 }
 
+// The recursion is bounded by the reader's depth limit.
+void Write(const YamlNode& node, Scalars scalars, JsonWriter& json) {
+  switch (node.type) {
+    case Type::kNull:
+      json.Null();
+      return;
+    case Type::kBool:
+      json.Bool(node.text == "true");
+      return;
+    case Type::kNumber:
+      json.Number(scalars == Scalars::kWritten ? node.written : node.text);
+      return;
+    case Type::kString:
+      json.String(node.text);
+      return;
+    case Type::kList:
+      json.StartArray();
+      for (const YamlNode& item : node.items) Write(item, scalars, json);
+      json.EndArray();
+      return;
+    case Type::kMap:
+      json.StartObject();
+      for (std::size_t i = 0; i < node.items.size(); ++i) {
+        json.Key(node.keys[i].text);
+        Write(node.items[i], scalars, json);
+      }
+      json.EndObject();
+      return;
+  }
+}
+
 }  // namespace
 
-const ManifestNode* ManifestNode::Find(std::string_view key) const {
+const YamlNode* YamlNode::Find(std::string_view key) const {
   const auto found = std::find_if(keys.begin(), keys.end(),
-                                  [key](const ManifestNode& one) { return one.text == key; });
+                                  [key](const YamlNode& one) { return one.text == key; });
   return found == keys.end() ? nullptr : &items[static_cast<std::size_t>(found - keys.begin())];
 }
 
-ManifestNode* ManifestNode::Find(std::string_view key) {
-  return const_cast<ManifestNode*>(std::as_const(*this).Find(key));
+YamlNode* YamlNode::Find(std::string_view key) {
+  return const_cast<YamlNode*>(std::as_const(*this).Find(key));
 }
 
-std::string_view ManifestNode::TextAt(std::string_view key) const {
-  const ManifestNode* found = Find(key);
+std::string_view YamlNode::TextAt(std::string_view key) const {
+  const YamlNode* found = Find(key);
   return found != nullptr && found->type == Type::kString ? std::string_view(found->text)
                                                           : std::string_view();
 }
 
-Result<Done> AddTo(ManifestNode& node, std::string_view path, ManifestNode value) {
+std::string YamlError::In(const std::string& file) const {
+  return file + ", line " + std::to_string(line) + ", column " + std::to_string(column) + ": " +
+         message;
+}
+
+Result<Done> AddTo(YamlNode& node, std::string_view path, YamlNode value) {
   const auto failed = [path] { return Failure("nothing can be added at " + Quoted(path)); };
-  ManifestNode* at = &node;
+  YamlNode* at = &node;
   std::string_view rest = path;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('/', 1), rest.size());
@@ -92,6 +128,12 @@ Result<Done> AddTo(ManifestNode& node, std::string_view path, ManifestNode value
     if (at == nullptr) return failed();
   }
   return failed();
+}
+
+std::string WriteJson(const YamlNode& node, JsonWriter::Style style, Scalars scalars) {
+  JsonWriter json(style);
+  Write(node, scalars, json);
+  return json.Text();
 }
 
 }  // namespace cluster_watcher

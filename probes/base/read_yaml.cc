@@ -1,5 +1,7 @@
 // The structure comes from libyaml, which kubectl's reader is a translation of. Source:
 // go.yaml.in/yaml/v2, as sigs.k8s.io/yaml uses it.
+#include "probes/base/read_yaml.h"
+
 #include <yaml.h>
 
 #include <algorithm>
@@ -11,12 +13,11 @@
 
 #include "probes/base/names.h"
 #include "probes/base/yaml_scalar.h"
-#include "watcher/admission/manifest/yaml_manifest.h"
 
 namespace cluster_watcher {
 namespace {
 
-using Type = ManifestNode::Type;
+using Type = YamlNode::Type;
 
 constexpr std::size_t kMaxText = 64u << 20;
 constexpr std::size_t kMaxDepth = 500;
@@ -37,7 +38,7 @@ struct Size {
 
 // A complete node, or a list or map that is still open.
 struct Part {
-  ManifestNode node;
+  YamlNode node;
   Size size;
   yaml_mark_t mark;
   std::string anchor;
@@ -45,7 +46,7 @@ struct Part {
   bool is_scalar = false;  // can be a key
 };
 
-ManifestError ErrorAt(const yaml_mark_t& mark, std::string message) {
+YamlError ErrorAt(const yaml_mark_t& mark, std::string message) {
   return {mark.line + 1, mark.column + 1, std::move(message)};
 }
 
@@ -89,11 +90,11 @@ bool IsWithoutContent(std::string_view text) {
 
 class Builder {
  public:
-  explicit Builder(YamlManifest& manifest) : manifest_(manifest) {}
+  explicit Builder(YamlContent& content) : content_(content) {}
 
   bool has_document() const { return has_document_; }
   // Why the document can't be read; nullopt: so far it can.
-  const std::optional<ManifestError>& error() const { return error_; }
+  const std::optional<YamlError>& error() const { return error_; }
 
   void Take(const yaml_event_t& event) {
     const yaml_mark_t& mark = event.start_mark;
@@ -143,7 +144,7 @@ class Builder {
   }
 
   void Odd(const yaml_mark_t& mark, const std::string& message) {
-    if (!manifest_.oddity) manifest_.oddity = ErrorAt(mark, message);
+    if (!content_.oddity) content_.oddity = ErrorAt(mark, message);
   }
 
   template <typename Scalar>
@@ -181,7 +182,7 @@ class Builder {
   void Budget(const yaml_mark_t& mark, const Size& size) {
     total_.nodes += size.nodes;
     total_.text += size.text;
-    if (total_.nodes > kMaxManifestNodes || total_.text > kMaxText) {
+    if (total_.nodes > kMaxYamlNodes || total_.text > kMaxText) {
       Stop(mark, "the document gets too large here: split it, or write it with fewer aliases");
     }
     if (open_.size() + size.depth > kMaxDepth) {
@@ -222,7 +223,7 @@ class Builder {
       anchors_[part.anchor] = part;
     }
     if (open_.empty()) {
-      manifest_.root = std::move(part.node);
+      content_.root = std::move(part.node);
       return;
     }
     OpenPart& parent = open_.back();
@@ -251,9 +252,9 @@ class Builder {
     Set(parent, std::move(key.node), key.size, std::move(value.node), value.size);
   }
 
-  static void Set(OpenPart& parent, ManifestNode key, const Size& key_size, ManifestNode value,
+  static void Set(OpenPart& parent, YamlNode key, const Size& key_size, YamlNode value,
                   const Size& value_size) {
-    ManifestNode& map = parent.part.node;
+    YamlNode& map = parent.part.node;
     parent.part.size.Add(key_size);
     parent.part.size.Add(value_size);
     const auto [at, is_new] = parent.at.emplace(key.text, map.items.size());
@@ -268,8 +269,8 @@ class Builder {
   // Like kubectl, the later entry wins, whether merged or a key. In a list of maps the first map
   // with the key wins.
   void Merge(OpenPart& parent, const yaml_mark_t& mark, Part& value) {
-    std::vector<ManifestNode> one;
-    std::vector<ManifestNode>* maps = &value.node.items;
+    std::vector<YamlNode> one;
+    std::vector<YamlNode>* maps = &value.node.items;
     if (value.node.type == Type::kMap) {
       one.push_back(std::move(value.node));
       maps = &one;
@@ -287,7 +288,7 @@ class Builder {
   }
 
   void ReadScalar(const yaml_mark_t& mark, const std::string& tag, const std::string& value,
-                  ManifestNode& node) {
+                  YamlNode& node) {
     const std::string_view core = tag.starts_with(kCoreTag)
                                       ? std::string_view(tag).substr(kCoreTag.size())
                                       : std::string_view();
@@ -332,37 +333,59 @@ class Builder {
     if (node.type != Type::kNull) node.written = value;
   }
 
-  YamlManifest& manifest_;
-  std::optional<ManifestError> error_;
+  YamlContent& content_;
+  std::optional<YamlError> error_;
   bool has_document_ = false;
   Size total_;
   std::vector<OpenPart> open_;
   std::map<std::string, Part> anchors_;
 };
 
-}  // namespace
+// Which documents are read: all, of which there may be one, or the first.
+enum class Documents { kOnly, kFirst };
 
-Result<std::optional<YamlManifest>, ManifestError> ReadYaml(std::string_view text) {
-  if (IsWithoutContent(text)) return std::optional<YamlManifest>();
+Result<std::optional<YamlContent>, YamlError> Read(std::string_view text, Documents documents) {
+  if (IsWithoutContent(text)) return std::optional<YamlContent>();
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
   const std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)> end(&parser, yaml_parser_delete);
   yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text.data()),
                                text.size());
-  YamlManifest manifest;
-  Builder builder(manifest);
+  YamlContent content;
+  Builder builder(content);
+  const yaml_event_type_t last =
+      documents == Documents::kFirst ? YAML_DOCUMENT_END_EVENT : YAML_STREAM_END_EVENT;
   for (bool is_over = false; !is_over;) {
     yaml_event_t event;
     if (yaml_parser_parse(&parser, &event) == 0) {
-      return Unexpected<ManifestError>{ErrorAt(parser.problem_mark, ProblemOf(parser))};
+      return Unexpected<YamlError>{ErrorAt(parser.problem_mark, ProblemOf(parser))};
     }
     builder.Take(event);
-    is_over = event.type == YAML_STREAM_END_EVENT;
+    is_over = event.type == last || event.type == YAML_STREAM_END_EVENT;
     yaml_event_delete(&event);
-    if (builder.error()) return Unexpected<ManifestError>{*builder.error()};
+    if (builder.error()) return Unexpected<YamlError>{*builder.error()};
   }
-  if (!builder.has_document()) return std::optional<YamlManifest>();
-  return std::optional<YamlManifest>(std::move(manifest));
+  if (!builder.has_document()) return std::optional<YamlContent>();
+  return std::optional<YamlContent>(std::move(content));
+}
+
+}  // namespace
+
+Result<std::optional<YamlContent>, YamlError> ReadYaml(std::string_view text) {
+  return Read(text, Documents::kOnly);
+}
+
+Result<JsonDocument, YamlError> ReadYamlAsJson(std::string_view text) {
+  auto content = Read(text, Documents::kFirst);
+  if (!content) {
+    content.error().message = "it is not valid YAML: " + content.error().message;
+    return Unexpected{content.error()};
+  }
+  if (*content && (*content)->oddity) return Unexpected{*(*content)->oddity};
+  const YamlNode root = *content ? (*content)->root : YamlNode();
+  auto json = JsonDocument::Parse(WriteJson(root, JsonWriter::Style::kCompact, Scalars::kMeant));
+  if (json) return *std::move(json);
+  return Unexpected{YamlError{1, 1, "it can't be written as JSON: " + json.error().message}};
 }
 
 }  // namespace cluster_watcher

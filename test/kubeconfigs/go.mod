@@ -1,0 +1,3 @@
+module cluster-watcher/test/kubeconfigs
+
+go 1.26.0
