@@ -125,7 +125,7 @@ accounts_and_pods() {
     {"name": "cluster-watcher", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
      "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}' >/dev/null
   finding "an image that can't be pulled is an error" only 1 \
-    "error +image: the watcher of pod bob can't start: ImagePullBackOff: no such host; remedy: push the image"
+    "error +image: the watcher of pod bob can't start: ImagePullBackOff: no such host; remedy: kubectl -n spark describe pod bob; push the image"
   kubectl -n spark delete pod bob --grace-period=0 --force >/dev/null 2>&1
 }
 

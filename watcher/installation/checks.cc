@@ -219,12 +219,12 @@ Finding CheckImage(const Subject& subject) {
   for (const MasterPod& pod : *subject.masters) {
     if (!pod.waits.empty()) {
       return Finding::Error("the watcher of pod " + pod.name + " can't start: " + pod.waits,
-                            "push the image, and name it as docs/injection.md says; what was made "
-                            "before is made again");
+                            "kubectl -n " + subject.ns + " describe pod " + pod.name +
+                                "; push the image, and name it as docs/injection.md says");
     }
     running += pod.runs ? 1 : 0;
   }
-  if (running > 0) return Finding::Ok(std::to_string(running) + " watchers run");
+  if (running > 0) return Finding::Ok("watchers run: " + std::to_string(running));
   return Finding::Ok("no watcher was started here yet, so the image is not tried");
 }
 

@@ -66,7 +66,7 @@ Result<std::optional<ResourceType>, ApiError> TypeOf(const DriverTools& tools, c
   return tools.discovery.ByPlural(plural, "monitoring.coreos.com", tools.Reads());
 }
 
-// Of all namespaces.
+// Reads those of all namespaces.
 Result<Documents, ApiError> Read(const DriverTools& tools, const ApiRequest& list) {
   Documents all;
   const auto read = tools.client.EachItem(

@@ -30,7 +30,7 @@ ApiResult Try(const DriverTools& tools, const std::string& ns, bool with_sidecar
   return tools.client.Do(ApiRequest::TryCreate(pods, ns, MasterPod(with_sidecar)), tools.Reads());
 }
 
-// As the injection wrote it down: {"image": "cluster-watcher:0.1.0", "port": 9090}.
+// Reads what the injection wrote down: {"image": "cluster-watcher:0.1.0", "port": 9090}.
 std::string SidecarOf(JsonValue pod) {
   const auto written = pod["metadata"]["annotations"][annotation::kStatus].AsString();
   const auto status = JsonDocument::Parse(written.value_or("{}"));

@@ -280,7 +280,7 @@ TEST_F(ChecksTest, ASidecarThatCanNotStartIsTold) {
   MakeWatchedPod("starts", R"({"waiting":{"reason":"PodInitializing"}})");
   ExpectFinding("image", State::kOk, "not tried");
   MakeWatchedPod("runs", R"({"running":{}})");
-  ExpectFinding("image", State::kOk, "1 watchers run");
+  ExpectFinding("image", State::kOk, "watchers run: 1");
   MakeWatchedPod("stuck", R"({"waiting":{"reason":"ErrImagePull","message":"no such host"}})");
   ExpectOnly({"error image"});
   ExpectFinding("image", State::kError, "pod stuck can't start: ErrImagePull: no such host",
