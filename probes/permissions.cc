@@ -11,34 +11,51 @@ constexpr Duration kTimeout{2'000};  // of one request
 // After this time no more requests are sent: the poll that waits for them matters more.
 constexpr Duration kPatience{5'000};
 
-const ResourceType& Reviews() {
-  static const ResourceType reviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
-                                    "SelfSubjectAccessReview", false};
-  return reviews;
+using Account = std::optional<ServiceAccountName>;
+
+ResourceType ReviewsOf(const Account& account, const Permission& permission) {
+  const char* group = "authorization.k8s.io";
+  if (!account) return {group, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", false};
+  if (permission.ns.empty()) {
+    return {group, "v1", "subjectaccessreviews", "SubjectAccessReview", false};
+  }
+  return {group, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", true};
 }
 
-ApiRequest ReviewOf(const Permission& permission) {
+void WriteAccount(JsonWriter& spec, const ServiceAccountName& account) {
+  spec.Field("user", "system:serviceaccount:" + account.ns + ":" + account.name);
+  spec.Key("groups").StartArray().String("system:serviceaccounts");
+  spec.String("system:serviceaccounts:" + account.ns).String("system:authenticated").EndArray();
+}
+
+ApiRequest ReviewOf(const Account& account, const Permission& permission) {
+  const ResourceType reviews = ReviewsOf(account, permission);
   const std::size_t slash = permission.resource.find('/');
   JsonWriter body;
-  body.StartObject().Field("apiVersion", Reviews().ApiVersion()).Field("kind", Reviews().kind);
+  body.StartObject().Field("apiVersion", reviews.ApiVersion()).Field("kind", reviews.kind);
+  if (reviews.namespaced) {
+    body.Key("metadata").StartObject().Field("namespace", permission.ns).EndObject();
+  }
   body.Key("spec").StartObject().Key("resourceAttributes").StartObject();
   body.Field("verb", permission.verb).Field("group", permission.group);
   body.Field("resource", permission.resource.substr(0, slash));
   if (slash != std::string::npos) body.Field("subresource", permission.resource.substr(slash + 1));
   if (!permission.ns.empty()) body.Field("namespace", permission.ns);
   if (!permission.name.empty()) body.Field("name", permission.name);
-  body.EndObject().EndObject().EndObject();
-  ApiRequest request = ApiRequest::Create(Reviews(), "", body.Text());
+  body.EndObject();
+  if (account) WriteAccount(body, *account);
+  body.EndObject().EndObject();
+  ApiRequest request = ApiRequest::Create(reviews, permission.ns, body.Text());
   request.http.timeout = kTimeout;
   return request;
 }
 
-Result<bool, ApiError> IsAllowed(const ApiAnswer& answer) {
+Result<bool, ApiError> IsAllowed(const ApiAnswer& answer, const ResourceType& reviews) {
   const JsonValue review = answer.document.root();
   const auto allowed = review["status"]["allowed"].AsBool();
-  if (review["kind"].AsString() != Reviews().kind || !allowed) {
+  if (review["kind"].AsString() != reviews.kind || !allowed) {
     return Unexpected{ApiError{ApiFailure::kUnexpected,
-                               "the answer to a " + Reviews().kind + " is none", std::nullopt}};
+                               "the answer to a " + reviews.kind + " is none", std::nullopt}};
   }
   return *allowed;
 }
@@ -153,17 +170,18 @@ Result<std::vector<Permission>, ApiError> PermissionProbe::FindMissing(
   for (std::size_t first = 0; first < permissions.size(); first += kReadsSideBySide) {
     if (clock_.Now() >= give_up) {
       return Unexpected{ApiError{ApiFailure::kUnreachable,
-                                 "the answers to " + Reviews().QualifiedName() + " are too slow",
-                                 std::nullopt}};
+                                 "the answers to questions of rights are too slow", std::nullopt}};
     }
     const auto some =
         permissions.subspan(first, std::min(kReadsSideBySide, permissions.size() - first));
     std::vector<ApiRequest> requests;
-    for (const Permission& permission : some) requests.push_back(ReviewOf(permission));
+    for (const Permission& permission : some) {
+      requests.push_back(ReviewOf(account_, permission));
+    }
     const auto answers = client_.DoAll(requests, kReadsSideBySide, patience);
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (!answers[i]) return Unexpected{answers[i].error()};
-      auto allowed = IsAllowed(*answers[i]);
+      auto allowed = IsAllowed(*answers[i], requests[i].type);
       if (!allowed) return Unexpected{std::move(allowed).error()};
       if (!*allowed) missing.push_back(some[i]);
     }

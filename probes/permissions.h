@@ -1,5 +1,6 @@
 // Asks the API server what the account may do: one SelfSubjectAccessReview for each permission,
-// which every authenticated user may create.
+// which every authenticated user may create. What another account may do is asked by
+// LocalSubjectAccessReviews, or SubjectAccessReviews of the whole cluster.
 // Source: kubernetes.io "Authorization", k8s.io/api authorization/v1.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "probes/base/clock.h"
@@ -41,9 +43,17 @@ std::vector<MissingRules> RulesThatGrant(std::span<const Permission> missing);
 // Reads from an RBAC refusal (kForbidden) what is missing; nullopt: it doesn't say so.
 std::optional<Permission> MissingPermission(const ApiError& refused);
 
+struct ServiceAccountName {
+  std::string ns;
+  std::string name;
+};
+
 class PermissionProbe {
  public:
-  PermissionProbe(KubeClient& client, Clock& clock) : client_(client), clock_(clock) {}
+  // Asks about `account`; nullopt: about the one whose token is sent.
+  PermissionProbe(KubeClient& client, Clock& clock,
+                  std::optional<ServiceAccountName> account = std::nullopt)
+      : client_(client), clock_(clock), account_(std::move(account)) {}
 
   // Returns those of `permissions` that the account lacks, in the same order. Sends no requests
   // after 5 s; each one may take 2 s. Any missing answer is an error.
@@ -53,6 +63,7 @@ class PermissionProbe {
  private:
   KubeClient& client_;
   Clock& clock_;
+  const std::optional<ServiceAccountName> account_;
 };
 
 }  // namespace cluster_watcher

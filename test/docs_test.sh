@@ -36,7 +36,7 @@ flag_rows | while IFS='|' read -r _ flags default _; do
 done | check "each default in docs/settings.md is the program's" empty
 
 # Inline code that begins with a flag is about the program, but for these of helm and kubectl.
-for command in check inject webhook run create await claim release delete hold unhold list sweep; do "$build/cluster-watcher" help "$command"; done |
+for command in check inject webhook run create await claim release delete hold unhold list doctor enable sweep; do "$build/cluster-watcher" help "$command"; done |
   grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade --reset-then-reuse-values) >"$work/all-flags"
 grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
   check "each flag in the other documents exists" empty

@@ -20,10 +20,11 @@ declare -A uses=(
   [watcher/loop]="watcher/engine watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/protocol probes probes/kube probes/base"
   [watcher/sweep]="watcher/driver watcher/engine watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/base"
   [watcher/driver]="watcher/engine watcher/admission watcher/admission/manifest watcher/deletion watcher/decision watcher/observation watcher/settings watcher/protocol probes probes/kube probes/base"
+  [watcher/installation]="watcher/driver watcher/protocol probes probes/base"
   [watcher/admission]="watcher/settings watcher/protocol probes probes/kube probes/base"
   [watcher/admission/manifest]="watcher/admission probes/base"
   [watcher/admission/server]="watcher/admission probes/base metrics metrics/http"
-  [watcher/command]="watcher/sweep watcher/loop watcher/driver watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
+  [watcher/command]="watcher/sweep watcher/installation watcher/loop watcher/driver watcher/deletion watcher/reporting watcher/decision watcher/observation watcher/settings watcher/admission watcher/admission/manifest watcher/admission/server probes probes/kube probes/base metrics metrics/http"
   [watcher]="watcher/command"
 )
 . test/checks.bash

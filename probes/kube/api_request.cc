@@ -109,6 +109,12 @@ ApiRequest ApiRequest::Create(const ResourceType& type, std::string_view ns, std
   return request;
 }
 
+ApiRequest ApiRequest::TryCreate(const ResourceType& type, std::string_view ns, std::string body) {
+  ApiRequest request = Create(type, ns, std::move(body));
+  request.http.target += "?dryRun=All";
+  return request;
+}
+
 ApiRequest ApiRequest::By(std::string_view manager) && {
   http.target += "?fieldManager=" + PercentEncode(manager);
   return std::move(*this);

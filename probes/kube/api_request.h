@@ -55,6 +55,9 @@ struct ApiRequest {
   static ApiRequest MergePatch(const ResourceType& type, std::string_view ns, std::string_view name,
                                std::string body);
   static ApiRequest Create(const ResourceType& type, std::string_view ns, std::string body);
+  // A creation of which nothing is kept: admission has its say, and the answer is what would be
+  // made.
+  static ApiRequest TryCreate(const ResourceType& type, std::string_view ns, std::string body);
   // Says which field manager writes.
   ApiRequest By(std::string_view manager) &&;
   // Deletes the object only if it has the UID, and the resourceVersion if one is given.

@@ -57,6 +57,16 @@ constexpr char kStories[] = R"stories(
 200 ~GET deployments?fieldSelector=metadata.name%3Dbob
 403 ~GET deployments?fieldSelector=metadata.name%3Deve
 200 ~GET deployments/bob/scale
+201 POST /apis/authorization.k8s.io/v1/namespaces/{ns}/localsubjectaccessreviews {
+    "metadata":{"namespace":"{ns}"},"spec":{"user":"system:serviceaccount:{ns}:watcher",
+      "resourceAttributes":{"verb":"get","group":"apps","resource":"deployments",
+        "namespace":"{ns}","name":"bob"}}} | kind=LocalSubjectAccessReview | status.allowed=true
+201 POST /apis/authorization.k8s.io/v1/subjectaccessreviews {"spec":{
+    "user":"system:serviceaccount:{ns}:watcher",
+    "resourceAttributes":{"verb":"get","group":"apps","resource":"deployments","name":"bob"}}}
+  | kind=SubjectAccessReview | status.allowed=false
+403 ~POST /apis/authorization.k8s.io/v1/subjectaccessreviews {"spec":{"user":"eve",
+    "resourceAttributes":{"verb":"get","resource":"pods"}}}
 403 ~DELETE deployments/bob
 403 ~GET /apis/apps/v1/namespaces/default/deployments/bob
 200 ~GET /apis

@@ -409,7 +409,15 @@ Response SmallKubernetes::Review(const Call& call, Value body) const {
                      "resourceAttributes must be specified",
                      "spec.resourceAttributes"}});
   }
-  const bool allowed = authorizer_.Allows(call.user, access);
+  User user = call.user;
+  if (call.resource->plural != "selfsubjectaccessreviews") {
+    user = {std::string(TextOf(Find(body, "spec", "user"))), {}};
+    const Value* groups = Find(body, "spec", "groups");
+    if (HasElements(groups)) {
+      for (const Value& group : groups->GetArray()) user.groups.emplace_back(TextOf(&group));
+    }
+  }
+  const bool allowed = authorizer_.Allows(user, access);
   Child(body, "metadata");
   Value& status = Child(body, "status");
   Set(status, "allowed", Value(allowed));

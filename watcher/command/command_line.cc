@@ -339,7 +339,9 @@ CommandLine ParseCommandLine(std::span<const char* const> arguments) {
   Words errors = ReadFlags(scanned, *command, invocation);
   if (command->takes_cluster) ReadCluster(*command, rest, invocation, errors);
   if (invocation.options.contains("output")) ReadOutput(*command, invocation, errors);
-  if (invocation.command == Command::kHold && !rest.empty()) {
+  const bool takes_word =
+      invocation.command == Command::kHold || invocation.command == Command::kEnable;
+  if (takes_word && !rest.empty()) {
     invocation.words.push_back(rest.front());
     rest.erase(rest.begin());
   }

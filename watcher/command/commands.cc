@@ -9,6 +9,8 @@
 #include "watcher/command/completion.h"
 #include "watcher/command/create.h"
 #include "watcher/command/delete.h"
+#include "watcher/command/doctor.h"
+#include "watcher/command/enable.h"
 #include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/list.h"
@@ -33,6 +35,8 @@ const std::vector<CommandDescription>& Commands() {
       DescribeUnhold(),
       DescribeList(),
       DescribeCheck(),
+      DescribeDoctor(),
+      DescribeEnable(),
       DescribeInject(),
       DescribeWebhook(),
       DescribeCompletion(),

@@ -23,6 +23,8 @@ enum class Command {
   kUnhold,
   kList,
   kCheck,
+  kDoctor,
+  kEnable,
   kInject,
   kWebhook,
   kCompletion,

@@ -9,6 +9,8 @@
 #include "watcher/command/command_line.h"
 #include "watcher/command/create.h"
 #include "watcher/command/delete.h"
+#include "watcher/command/doctor.h"
+#include "watcher/command/enable.h"
 #include "watcher/command/hold.h"
 #include "watcher/command/inject.h"
 #include "watcher/command/list.h"
@@ -79,6 +81,10 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
       return RunList(invocation, environment, stop.token());
     case Command::kCheck:
       return RunCheck(invocation, environment, stop.token());
+    case Command::kDoctor:
+      return RunDoctor(invocation, environment, stop.token());
+    case Command::kEnable:
+      return RunEnable(invocation, environment, stop.token());
     case Command::kInject:
       return RunInject(invocation);
     case Command::kWebhook:

@@ -46,6 +46,8 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
     case Command::kRun:
     case Command::kSweep:
     case Command::kList:
+    case Command::kDoctor:
+    case Command::kEnable:
     case Command::kInject:
     case Command::kWebhook:
     case Command::kCompletion:

@@ -40,17 +40,14 @@ Flag LikeSetting(std::string_view name) {
   return flag;
 }
 
-CommandDescription WithSettings(CommandDescription command,
-                                std::initializer_list<const char*> further) {
+CommandDescription WithSettingsOf(CommandDescription command,
+                                  std::initializer_list<const char*> names) {
   static const std::map<std::string_view, const char*> helps = {
       {"namespace",
-       "the cluster's; without it the context's of the kubeconfig that is named, else "
+       "the one that is meant; without it the context's of the kubeconfig that is named, else "
        "$POD_NAMESPACE, else the service account's, else default"},
       {"cluster", "the cluster; without it as said above"},
       {"dry-run", "say what would be deleted, and change nothing"}};
-  std::vector<std::string_view> names = {"namespace", "cluster-label", "profile", "kubeconfig",
-                                         "context"};
-  names.insert(names.end(), further.begin(), further.end());
   for (const std::string_view name : names) {
     Flag flag = LikeSetting(name);
     flag.is_own = false;
@@ -59,6 +56,13 @@ CommandDescription WithSettings(CommandDescription command,
     command.flags.push_back(std::move(flag));
   }
   return command;
+}
+
+CommandDescription WithSettings(CommandDescription command,
+                                std::initializer_list<const char*> further) {
+  command = WithSettingsOf(std::move(command),
+                           {"namespace", "cluster-label", "profile", "kubeconfig", "context"});
+  return WithSettingsOf(std::move(command), further);
 }
 
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,

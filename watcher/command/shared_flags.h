@@ -21,6 +21,9 @@ inline constexpr const char* kOwnerForms =
 Flags SettingFlags();  // of watch
 // A flag of another command with the name and meaning of a setting of watch.
 Flag LikeSetting(std::string_view name);
+// Adds these settings of watch.
+CommandDescription WithSettingsOf(CommandDescription command,
+                                  std::initializer_list<const char*> names);
 // Adds how a command of the driver's side, or of people, reaches its cluster, and further settings
 // that it shares with watch.
 CommandDescription WithSettings(CommandDescription command,

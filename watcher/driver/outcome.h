@@ -19,7 +19,11 @@ enum class DriverExit {
   kNotReady = 12,  // it is condemned or incomplete
 };
 
-// Explains a failed request to people, with the rule that the account lacks.
+// Says which rule the account lacks for a request that was refused; empty: that isn't why it
+// failed.
+std::string RuleThatLacks(const ApiError& error);
+
+// Explains a failed request to people, with that rule.
 std::string WhyRefused(const ApiError& error);
 
 struct DriverOutcome {

@@ -66,6 +66,34 @@ TEST_F(PermissionProbeTest, AsksForEachPermissionExactly) {
   }
 }
 
+TEST_F(PermissionProbeTest, AsksAboutAnotherAccount) {
+  PermissionProbe probe(api_.client, api_.clock, ServiceAccountName{"lab", "bob"});
+  const auto review = [](const std::string& kind) {
+    return Answer(201, R"({"kind":")" + kind + R"(","status":{"allowed":false}})");
+  };
+  api_.transport.otherwise = [&](const HttpRequest& request) {
+    return review(request.target.find("local") == std::string::npos ? "SubjectAccessReview"
+                                                                    : "LocalSubjectAccessReview");
+  };
+  const std::vector<Permission> permissions = {On("list", "pods"), On("list", "namespaces", "")};
+  const auto missing = probe.FindMissing(permissions, {});
+  ASSERT_TRUE(missing) << missing.error().message;
+  EXPECT_EQ(*missing, permissions);
+  const std::string who =
+      R"(,"user":"system:serviceaccount:lab:bob","groups":["system:serviceaccounts",)"
+      R"("system:serviceaccounts:lab","system:authenticated"]}})";
+  const auto& requests = api_.transport.requests;
+  EXPECT_EQ(requests[0].target,
+            "/apis/authorization.k8s.io/v1/namespaces/lab/localsubjectaccessreviews");
+  EXPECT_EQ(requests[0].body,
+            R"({"apiVersion":"authorization.k8s.io/v1","kind":"LocalSubjectAccessReview",)"
+            R"("metadata":{"namespace":"lab"},"spec":{"resourceAttributes":{"verb":"list",)"
+            R"("group":"","resource":"pods","namespace":"lab"})" +
+                who);
+  EXPECT_EQ(requests[1].target, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+  EXPECT_TRUE(requests[1].body.ends_with(R"("resource":"namespaces"})" + who)) << requests[1].body;
+}
+
 TEST_F(PermissionProbeTest, TellsWhatIsMissing) {
   for (const char* denied : {R"({"allowed":false})", R"({"allowed":false,"denied":true})",
                              R"({"allowed":false,"evaluationError":"role \"x\" not found"})"}) {

@@ -258,20 +258,20 @@ TEST(CommandLine, SaysWhatIsWrong) {
       {"completion|", {"completion: no shell: give bash, zsh or fish"}},
       {"completion|tcsh", {"completion: \"tcsh\" is unknown: give bash, zsh or fish"}},
       {"completion|zsh|x", {"completion: unexpected \"x\". @ completion\""}},
-      {"completion|zsh|-oa", {"--output is a flag of list and check, not of completion"}},
+      {"completion|zsh|-oa", {"--output is a flag of list, check and doctor, not of completion"}},
       {"version|x", {"version: unexpected \"x\". @ version\""}},
       {"watch|x", {"watch: unexpected \"x\". @ watch\""}},
       {"help|watch|x", {"help: unexpected \"x\". @ help\""}},
       // Flags of other commands
-      {"-o|json", {"--output is a flag of list and check, not of watch"}},
+      {"-o|json", {"--output is a flag of list, check and doctor, not of watch"}},
       {"version|-o|json|-n|a",
-       {"--namespace is a flag of watch, run and 10 others, not of version",
-        "--output is a flag of list and check, not of version"}},
+       {"--namespace is a flag of watch, run and 11 others, not of version",
+        "--output is a flag of list, check and doctor, not of version"}},
       {"-f|x", {"--filename is a flag of run, create and inject, not of watch"}},
       {"check|--image=x", {"--image is a flag of inject, not of check"}},
       {"inject|--pod=x|--listen=:1|-o|json",
        {"--listen is a flag of watch, check and webhook, not of inject",
-        "--output is a flag of list and check, not of inject",
+        "--output is a flag of list, check and doctor, not of inject",
         "--pod is a flag of watch and check, not of inject"}},
       {"webhook|-f|x", {"--filename is a flag of run, create and inject, not of webhook"}},
       // Unknown flags
@@ -348,6 +348,20 @@ TEST(CommandLine, HoldTakesAClusterOrAllAndADuration) {
   EXPECT_EQ(all.words, Lines{"2h"});
   EXPECT_EQ(ErrorsOf({"hold", "bob", "2h", "3h"}).size(), 1u);
   EXPECT_EQ(ErrorsOf({"unhold", "bob", "2h"}).size(), 1u);
+}
+
+TEST(CommandLine, EnableTakesANamespaceAndDoctorAFlagForIt) {
+  const Invocation enable = Invoked({"enable", "lab"});
+  EXPECT_EQ(enable.command, Command::kEnable);
+  EXPECT_EQ(enable.words, Lines{"lab"});
+  EXPECT_EQ(enable.options, (TextMap{{"service-account", "cluster-watcher-master"}}));
+  EXPECT_EQ(ErrorsOf({"enable", "lab", "spark"}).size(), 1u);
+  EXPECT_EQ(ErrorsOf({"enable", "lab", "-n", "spark"}).size(), 1u) << "one of them";
+  const Invocation doctor = Invoked({"doctor", "-n", "lab", "-o", "json"});
+  EXPECT_EQ(doctor.flags, (TextMap{{"namespace", "lab"}}));
+  EXPECT_EQ(doctor.output, OutputFormat::kJson);
+  EXPECT_EQ(ErrorsOf({"doctor", "lab"}).size(), 1u);
+  EXPECT_EQ(ErrorsOf({"doctor", "-o", "wide"}).size(), 1u);
 }
 
 TEST(CommandLine, HelpIsGivenAnywhere) {

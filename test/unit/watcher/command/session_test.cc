@@ -59,7 +59,7 @@ TEST_F(SessionTest, AWrongRowOfProfilesIsAnErrorOfWhatPeopleCall) {
   for (const Command command :
        {Command::kCheck, Command::kList, Command::kHold, Command::kUnhold, Command::kAwait,
         Command::kCreate, Command::kClaim, Command::kRelease, Command::kRun, Command::kDelete,
-        Command::kSweep}) {
+        Command::kSweep, Command::kDoctor}) {
     const Session session = Make(command, {}, "bob");
     ASSERT_EQ(session.errors.size(), 1u) << static_cast<int>(command);
     EXPECT_NE(session.errors.front().find("row 1 (mine): mastr: there is no such field"),

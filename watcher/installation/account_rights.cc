@@ -1,0 +1,97 @@
+#include "watcher/installation/account_rights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "probes/permissions.h"
+
+namespace cluster_watcher {
+namespace {
+
+// No such API is served. The Roles of watchers grant "apply" and "brake" by name; nobody grants the
+// last two, so that who has them may do everything. Source: manifests/chart/objects/guard and
+// brake.
+Permission OnGuard(const char* verb, const std::string& ns) {
+  return {verb, "cluster-watcher", "guard", ns, ""};
+}
+Permission Everything(const std::string& ns) {
+  return {"everything", "cluster-watcher", "everything", ns, ""};
+}
+
+Result<std::vector<std::string>, ApiError> AccountsOf(const DriverTools& tools,
+                                                      const std::string& ns) {
+  const ResourceType& accounts = *FindBuiltInByName("serviceaccounts", "");
+  std::vector<std::string> names;
+  const auto read = tools.client.EachItem(
+      ApiRequest::ListMetadata(accounts, ns),
+      [&](JsonValue account) {
+        names.emplace_back(account["metadata"]["name"].AsString().value_or(""));
+      },
+      tools.Reads());
+  if (!read) return Unexpected{read.error()};
+  return names;
+}
+
+// Adds the account to those whose it is.
+Result<Done, ApiError> Sort(const DriverTools& tools, const ServiceAccountName& account,
+                            AccountRights& rights) {
+  PermissionProbe probe(tools.client, tools.clock, account);
+  const Permission asked[] = {OnGuard("brake", account.ns), OnGuard("apply", account.ns),
+                              Everything(account.ns)};
+  const auto missing = probe.FindMissing(asked, tools.Reads());
+  if (!missing) return Unexpected{missing.error()};
+  const auto may = [&](const Permission& permission) {
+    return std::count(missing->begin(), missing->end(), permission) == 0;
+  };
+  if (!may(asked[2])) {
+    if (may(asked[0])) rights.watchers.push_back(account.name);
+    return Done{};
+  }
+  const Permission skip[] = {OnGuard("skip", "")};
+  const auto lacks = probe.FindMissing(skip, tools.Reads());
+  // Those who may not ask are told of it, too.
+  const bool is_exempted = lacks && lacks->empty();
+  if (may(asked[1]) && !is_exempted) rights.guarded.push_back(account.name);
+  return Done{};
+}
+
+std::vector<std::string> BoundByName(const DriverTools& tools, const std::string& ns) {
+  const ResourceType bindings{"rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"};
+  std::vector<std::string> names;
+  // A failure says no more than the one before it.
+  [[maybe_unused]] const auto read = tools.client.EachItem(
+      ApiRequest::List(bindings, ns),
+      [&](JsonValue binding) {
+        const auto role = binding["roleRef"]["name"].AsString();
+        if (role != "cluster-watcher" && role != "cluster-watcher-framework") return;
+        for (const JsonValue subject : binding["subjects"].Elements()) {
+          if (subject["kind"].AsString() != "ServiceAccount") continue;
+          if (subject["namespace"].AsString() != ns) continue;
+          names.emplace_back(subject["name"].AsString().value_or(""));
+        }
+      },
+      tools.Reads());
+  return names;
+}
+
+}  // namespace
+
+AccountRights ReadAccountRights(const DriverTools& tools, const std::string& ns) {
+  AccountRights rights;
+  auto accounts = AccountsOf(tools, ns);
+  if (accounts) {
+    for (const std::string& name : *accounts) {
+      const auto sorted = Sort(tools, {ns, name}, rights);
+      if (sorted) continue;
+      rights.unknown = sorted.error();
+      break;
+    }
+  } else {
+    rights.unknown = std::move(accounts).error();
+  }
+  if (rights.unknown) rights.watchers = BoundByName(tools, ns);
+  std::sort(rights.watchers.begin(), rights.watchers.end());
+  return rights;
+}
+
+}  // namespace cluster_watcher
