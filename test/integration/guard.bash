@@ -261,7 +261,8 @@ what_it_may_not() {
   who=''
   guards "write 11,000 annotations" many_annotations
   # Messages see less than the rules do.
-  check "it is told which annotation" refuses "or, by a sweep, on any, as a/" many_annotations
+  check "it is told which annotation" refuses "or, by a sweep, on any, not example.com/b: what" \
+    guarded annotate deployment root example.com/b=c
   check "and which label" refuses "may be changed, as team: what" guarded label configmap foreign team=x
   check "and whose the root is" refuses "not marked as being deleted by pod ${root_pods[lab]}: do that" guarded delete deployment root
   check "and whose name it should be" refuses "in another's name than ${root_pods[lab]}/" \
