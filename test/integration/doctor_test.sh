@@ -110,13 +110,13 @@ LIMITS
 in_warnings() { enable 2>"$tmp/warnings" >/dev/null && in_file "$1" "$tmp/warnings"; }
 
 accounts_and_pods() {
-  kubectl -n spark create -f - >/dev/null <<<'{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-    "metadata": {"name": "wild"}, "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}'
   kubectl -n spark create serviceaccount ci >/dev/null
-  kubectl -n spark create rolebinding ci --role=wild --serviceaccount=spark:ci >/dev/null
-  check "enable warns of an account that the guard binds" within in_warnings ": ci: kubectl create clusterrolebinding"
-  kubectl create clusterrolebinding ci-unguarded --clusterrole=cluster-watcher-unguarded --serviceaccount=spark:ci >/dev/null
-  check "but for one that is exempted" within not in_warnings ": ci:"
+  kubectl -n spark create rolebinding ci --clusterrole=cluster-watcher --serviceaccount=spark:ci >/dev/null
+  kubectl -n spark create rolebinding ci-edit --clusterrole=edit --serviceaccount=spark:ci >/dev/null
+  check "enable warns of an account that does more than watch" within in_warnings "which the guard refuses them: ci: give"
+  kubectl -n spark create rolebinding ci-unguarded --clusterrole=cluster-watcher-unguarded --serviceaccount=spark:ci >/dev/null
+  check "but not of one that is exempted" within not in_warnings ": ci:"
+  kubectl -n spark delete rolebinding ci ci-edit ci-unguarded >/dev/null
   kubectl -n spark create rolebinding everybody --clusterrole=cluster-watcher --serviceaccount=spark:default >/dev/null
   finding "every pod's account is named" only 0 'warning +account: account default .*is every pod'
   kubectl -n spark delete rolebinding everybody >/dev/null

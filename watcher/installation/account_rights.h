@@ -12,8 +12,8 @@ namespace cluster_watcher {
 struct AccountRights {
   // May do what a watcher may, by whatever binding, and not everything. Sorted.
   std::vector<std::string> watchers;
-  // May do everything in the namespace, so that the guard binds them as well.
-  std::vector<std::string> guarded;
+  // Watchers' that may make workloads too, which the guard refuses them.
+  std::vector<std::string> shared;
   // Why there may be more of both: then `watchers` are only those that RoleBindings name.
   std::optional<ApiError> unknown;
 };

@@ -282,15 +282,14 @@ Finding CheckNewMasters(const Subject& subject) {
 
 Finding CheckGuardedAccounts(const Subject& subject) {
   const AccountRights rights = ReadAccountRights(subject.tools, subject.ns);
-  if (!rights.guarded.empty()) {
+  if (!rights.shared.empty()) {
     return Finding::Warning(
-        "the guard binds as well, for they may do everything here: " + Joined(rights.guarded),
-        "kubectl create clusterrolebinding NAME --clusterrole=cluster-watcher-unguarded "
-        "--serviceaccount=" +
-            subject.ns + ":" + rights.guarded.front());
+        "accounts of watchers may make workloads too, which the guard refuses them: " +
+            Joined(rights.shared),
+        "give what makes them an account of its own, or take the Role cluster-watcher from this");
   }
   if (rights.unknown) return Finding::Unknown("accounts that the guard binds are", *rights.unknown);
-  return Finding::Ok("the guard binds no account but watchers'");
+  return Finding::Ok("the guard stops nothing but watchers");
 }
 
 }  // namespace cluster_watcher

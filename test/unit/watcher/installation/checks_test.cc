@@ -220,21 +220,23 @@ TEST_F(ChecksTest, WhoMayDoWhatAWatcherMay) {
   ExpectFinding("account", State::kError, "no account");
 }
 
-TEST_F(ChecksTest, WhoMayDoEverythingIsGuardedUnlessExempted) {
+TEST_F(ChecksTest, WhatSharesAWatchersAccountIsGuardedUnlessExempted) {
   Install();
   const auto guarded = [this] { return CheckGuardedAccounts(ReadSubject(tools_, "lab")); };
   EXPECT_EQ(guarded().state, State::kOk);
   MakeAccount("ci");
   MakeRole("Role", "all", "*", "*", R"("*")");
   Bind("Role", "all", "ci", "all");
+  EXPECT_EQ(guarded().state, State::kOk) << "may do everything";
+  MakeAccount("shared");
+  MakeRole("Role", "makes", "apps", "deployments", R"("create")");
+  Bind("Role", "makes", "shared", "makes");
+  EXPECT_EQ(guarded().state, State::kOk) << "is no watcher's";
+  Bind("ClusterRole", "cluster-watcher", "shared", "watches");
   EXPECT_EQ(guarded().state, State::kWarning);
-  EXPECT_NE(guarded().text.find("ci"), std::string::npos);
-  EXPECT_NE(guarded().remedy.find("--serviceaccount=lab:ci"), std::string::npos);
-  MakeRole("ClusterRole", "unguarded", "cluster-watcher", "guard", R"("skip")");
-  kubernetes_.Apply(
-      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",)"
-      R"("metadata":{"name":"ci"},"roleRef":{"kind":"ClusterRole","name":"unguarded"},)"
-      R"("subjects":[{"kind":"ServiceAccount","namespace":"lab","name":"ci"}]})");
+  EXPECT_NE(guarded().text.find("refuses them: shared"), std::string::npos);
+  MakeRole("Role", "unguarded", "cluster-watcher", "guard", R"("exempt")");
+  Bind("Role", "unguarded", "shared", "unguarded");
   EXPECT_EQ(guarded().state, State::kOk);
   LetCallerBe("nobody");
   EXPECT_EQ(guarded().state, State::kWarning);

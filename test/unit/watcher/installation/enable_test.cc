@@ -102,14 +102,15 @@ TEST_F(EnableTest, WaitsForTheApiServerToLearnOfTheLabel) {
 TEST_F(EnableTest, WarnsOfWhatRefusesMastersAndOfWhomTheGuardBinds) {
   InstallRole();
   MakeAccount("ci");
-  MakeRole("Role", "all", "*", "*", R"("*")");
-  Bind("Role", "all", "ci", "all");
+  MakeRole("Role", "makes", "apps", "deployments", R"("create")");
+  Bind("Role", "makes", "ci", "makes");
+  Bind("ClusterRole", "cluster-watcher", "ci", "watches");
   Refuse("POST", "/pods?dryRun=All", 403, 0, 1);
   const DriverOutcome outcome = Run();
   EXPECT_EQ(outcome.exit, DriverExit::kDone);
   ASSERT_EQ(outcome.warnings.size(), 2u);
   EXPECT_NE(outcome.warnings[0].find("refused because of its sidecar"), std::string::npos);
-  EXPECT_NE(outcome.warnings[1].find(": ci: kubectl create clusterrolebinding"), std::string::npos)
+  EXPECT_NE(outcome.warnings[1].find("refuses them: ci: give"), std::string::npos)
       << outcome.warnings[1];
 }
 
