@@ -1,6 +1,6 @@
 // Writes what a Prometheus has stored of many sidecars into a directory that one can be started with: the
-// metrics that rules read, scraped twice a minute for some hours, and for a quarter of an hour to come, in
-// which the rules are to be evaluated. One in a hundred clusters is abandoned, one in two hundred is being
+// metrics that rules read, scraped twice a minute for some hours, and for 40 minutes to come, in which
+// the rules are to be evaluated. One in a hundred clusters is abandoned, one in two hundred is being
 // deleted, as many were within the last hours, and one watcher in five hundred sees nothing.
 //
 //	series DIRECTORY SIDECARS HOURS
@@ -21,7 +21,7 @@ import (
 
 const (
 	step  = 30 * time.Second
-	ahead = 15 * time.Minute
+	ahead = 40 * time.Minute
 	// What no rule looks back for longer than for half an hour is written no longer.
 	short = 40 * time.Minute
 )
