@@ -145,8 +145,11 @@ others() {
   check "each as a rule to add" is "$(grep -c '; remedy: a \(Cluster\)\?Role .*needs rules: \[{' <<<"$report")" 8
   flags=(--kubeconfig="$tmp/owner.kubeconfig")
   finding "the namespace's administrator sees what is in it" only 0 'warning +injection: ' 'warning +guard: ' 'warning +brake: '
-  check "and can't enable it, and is told how far it came" refuses "; before: serviceaccount another made" \
-    cluster-watcher enable spark --service-account=another "${flags[@]}"
+  check "and may give another account the Role" quietly cluster-watcher enable spark --service-account=another "${flags[@]}"
+  kubectl label namespace spark cluster-watcher/enabled- >/dev/null
+  check "but not label it, and is told how far it came" refuses "; before: serviceaccount third made, rolebinding" \
+    cluster-watcher enable spark --service-account=third "${flags[@]}"
+  kubectl label namespace spark cluster-watcher/enabled=true >/dev/null
   flags=()
 }
 
