@@ -106,15 +106,17 @@ MEMORY
     '{"limits":{"cpu":"200m","memory":"64Mi"},"requests":{"cpu":"0","memory":"0"}}'
 }
 
-# Somebody else's policy, which comes after ours and wants a port that is free no longer.
+# Somebody else's policies, one of which comes after ours, and wants a port that is free no longer.
 another_injector() {
-  kubectl create -f - >/dev/null <<'INJECTOR'
+  local name
+  for name in a-injector z-injector; do
+    kubectl create -f - >/dev/null <<INJECTOR
 apiVersion: v1
 kind: List
 items:
 - apiVersion: admissionregistration.k8s.io/v1
   kind: MutatingAdmissionPolicy
-  metadata: {name: z-injector}
+  metadata: {name: $name}
   spec:
     failurePolicy: Fail
     reinvocationPolicy: IfNeeded
@@ -122,33 +124,33 @@ items:
       resourceRules:
       - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
     matchConditions:
-    - name: after-ours
-      expression: |-
-        object.metadata.name == "also" && !object.spec.containers.exists(c, c.name == "also")
-        && object.spec.?initContainers.orValue([]).exists(c, c.name == "cluster-watcher")
+    - {name: asked, expression: 'object.metadata.name == "$name" && !object.spec.containers.exists(c, c.name == "also")'}
     mutations:
     - patchType: JSONPatch
       jsonPatch:
         expression: |-
           [JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{name: "also", image: "a",
-            ports: [Object.spec.containers.ports{containerPort: 9090}]}},
-           JSONPatch{op: "add", path: "/spec/initContainers/0", value: Object.spec.initContainers{name: "first", image: "a"}}]
+            ports: [Object.spec.containers.ports{containerPort: 9090}]}}]
+          + (object.spec.?initContainers.orValue([]) == [] ? [] : [JSONPatch{op: "add", path: "/spec/initContainers/0",
+              value: Object.spec.initContainers{name: "first", image: "a"}}])
 - apiVersion: admissionregistration.k8s.io/v1
   kind: MutatingAdmissionPolicyBinding
-  metadata: {name: z-injector}
-  spec: {policyName: z-injector}
+  metadata: {name: $name}
+  spec: {policyName: $name}
 INJECTOR
-  check "a port that another injector takes later is left to it" within leaves_the_port
-  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy z-injector >/dev/null
+  done
+  for name in a-injector z-injector; do
+    check "a port that $name takes is left to it" within leaves_the_port "$name"
+  done
+  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy a-injector z-injector >/dev/null
 }
 leaves_the_port() {
-  [[ $(jq -nc '{apiVersion: "v1", kind: "Pod", metadata: {name: "also", labels: {"oshinko-type": "master"},
-        annotations: {"prometheus.io/port": "9090"}}, spec: {containers: [{name: "c", image: "c"}]}}' |
+  [[ $(jq -nc --arg name "$1" '{apiVersion: "v1", kind: "Pod", metadata: {name: $name, labels: {"oshinko-type": "master"}},
+      spec: {containers: [{name: "c", image: "c"}]}}' |
     kubectl -n pods create --dry-run=server -o json -f - | jq -r '[.spec.containers[1].ports[0].containerPort,
       (.spec.initContainers[] | select(.name == "cluster-watcher") | .ports[0].containerPort, .livenessProbe.httpGet.port,
         (.env[] | select(.name == "CLUSTER_WATCHER_LISTEN").value)),
-      (.metadata.annotations["cluster-watcher/status"] | fromjson.port), .metadata.annotations["prometheus.io/port"]]
-    | join(" ")') == "9090 9091 9091 :9091 9091 9091" ]]
+      (.metadata.annotations["cluster-watcher/status"] | fromjson.port)] | join(" ")') == "9090 9091 9091 :9091 9091" ]]
 }
 
 the_policy() {
