@@ -113,7 +113,10 @@ void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& s
     });
     for (Amounts& one : amounts) {
       one.request = "0";
-      const std::string pods(own["limits"][one.resource].AsString().value_or(""));
+      const JsonValue limit = own["limits"][one.resource];
+      const auto number = limit.AsInteger();
+      const std::string pods(number ? std::to_string(*number)
+                                    : std::string(limit.AsString().value_or("")));
       const auto quantity = ParseQuantity(pods);
       if (quantity && *quantity < *ParseQuantity(one.limit)) one.limit = pods;
     }
@@ -274,10 +277,16 @@ std::vector<PatchOperation> PortPatch(JsonValue pod, const InjectionSettings& se
   const std::string at = "/spec/initContainers/" + std::to_string(*place);
   std::vector<PatchOperation> patch = {
       {at + "/env/" + std::to_string(*listen) + "/value", TextValue(":" + port)}};
-  if (const auto metrics = PlaceOf(sidecar["ports"].Elements(), kPortName)) {
+  // Somebody may have rewritten the others.
+  const auto has_old = [&](JsonValue value) {
+    return ":" + std::to_string(value.AsInteger().value_or(0)) == old;
+  };
+  const auto ports = sidecar["ports"].Elements();
+  const auto metrics = PlaceOf(ports, kPortName);
+  if (metrics && has_old(ports[*metrics]["containerPort"])) {
     patch.push_back({at + "/ports/" + std::to_string(*metrics) + "/containerPort", port});
   }
-  if (sidecar["livenessProbe"].Exists()) {
+  if (has_old(sidecar["livenessProbe"]["httpGet"]["port"])) {
     patch.push_back({at + "/livenessProbe/httpGet/port", port});
   }
   const std::string annotations = "/metadata/annotations/";

@@ -168,7 +168,8 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   JudgedLook look = LookAndDecide(observer, stop, OtherDriversToo::kAlways);
   // Without this it would promise a deletion that is refused.
   if (look.decision.abandoned()) {
-    look.decision = AskPolicy(client, *settings, look.snapshot, std::move(look.decision));
+    look.decision =
+        AskPolicy(client, PodOf(look.snapshot), look.snapshot, std::move(look.decision));
   }
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);

@@ -1,6 +1,9 @@
 #include "watcher/command/enable.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +21,12 @@ int RunEnable(const Invocation& invocation, const Environment& environment, std:
   if (!IsDnsLabel(order.ns)) {
     errors.push_back("enable: " + Quoted(order.ns) +
                      " is no name of a namespace: name it, as in `cluster-watcher enable lab`");
+  }
+  constexpr std::string_view kSystems[] = {"kube-system", "kube-public", "kube-node-lease",
+                                           "cluster-watcher"};
+  if (std::count(std::begin(kSystems), std::end(kSystems), order.ns) > 0) {
+    errors.push_back("enable: nothing is injected in the namespace " + order.ns +
+                     ", and what watches there no guard would bind: name one of clusters");
   }
   if (order.account == "default") {
     errors.emplace_back(

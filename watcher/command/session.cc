@@ -56,13 +56,10 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
   }
 }
 
-// Whether a kubeconfig that is named gives a namespace. For what isn't about the pod it counts more
-// than the pod's own, which may be of another API server; kubectl takes it, too.
-bool GivesNamespace(const Result<ApiServer>& server, const Settings& settings,
-                    const Environment& environment) {
-  const bool is_named =
-      !settings.kubeconfig.empty() || !environment("KUBECONFIG").value_or("").empty();
-  return is_named && server && !server->default_namespace.empty();
+// Whether a kubeconfig gives a namespace. For what isn't about the pod it counts more than the
+// pod's own, which may be of another API server; kubectl takes it, too.
+bool GivesNamespace(const Result<ApiServer>& server) {
+  return server && server->source != "in-cluster" && !server->default_namespace.empty();
 }
 
 Environment WithoutPodNamespace(const Environment& environment) {
@@ -83,7 +80,7 @@ Session MakeSession(const Invocation& invocation, const Environment& outside) {
   auto server = FindApiServer(session.settings.settings.kubeconfig,
                               session.settings.settings.context, outside);
   Environment environment = outside;
-  if (by_cluster && GivesNamespace(server, session.settings.settings, outside)) {
+  if (by_cluster && GivesNamespace(server)) {
     environment = WithoutPodNamespace(outside);
     session.settings = ResolveSettings(flags, environment, {});
   }

@@ -14,13 +14,14 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
   return Decide(snapshot.facts, observer.FindOtherDrivers(snapshot, stop));
 }
 
-Decision AskPolicy(KubeClient& client, const Settings& settings, const Snapshot& snapshot,
+WatcherId PodOf(const Snapshot& snapshot) {
+  return snapshot.pod ? WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid}
+                      : WatcherId{"cli", "tried"};
+}
+
+Decision AskPolicy(KubeClient& client, const WatcherId& by, const Snapshot& snapshot,
                    Decision decision) {
   if (!snapshot.root) return decision;
-  // A guard lets each mark in its own name alone: the pod of a sweep's look is the cluster's.
-  const bool is_own_pod = snapshot.pod && !settings.pod.empty();
-  const WatcherId by = is_own_pod ? WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid}
-                                  : WatcherId{"cli", "tried"};
   const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks(by);
   return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }

@@ -310,7 +310,7 @@ class Deleter {
 
   // nullopt: it is no longer refused.
   std::optional<DriverOutcome> RefusedByPolicy(const Snapshot& look, const Decision& decision) {
-    const Decision refused = AskPolicy(work_.driver.client, *work_.tools.settings, look, decision);
+    const Decision refused = AskPolicy(work_.driver.client, PodOf(look), look, decision);
     if (refused.abandoned()) return std::nullopt;
     const bool is_kept = app_ && refused.reason == Reason::kHeld;
     return is_kept ? Kept(refused.reason, refused.detail)

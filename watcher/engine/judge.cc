@@ -18,7 +18,9 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
                                                       decision.reason == Reason::kActive));
   if (is_concerned && snapshot.root) {
     const Reason before = decision.reason;
-    decision = AskPolicy(tools_.client, *tools_.settings, snapshot, std::move(decision));
+    // The pod of a sweep's look is the cluster's, and not its own.
+    const WatcherId by = tools_.settings->pod.empty() ? WatcherId{"cli", "tried"} : PodOf(snapshot);
+    decision = AskPolicy(tools_.client, by, snapshot, std::move(decision));
     if (decision.reason == before) refuses_ = Refuses::kNothing;
   }
   if (decision.abandoned()) {
