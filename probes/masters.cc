@@ -60,6 +60,11 @@ bool IsMaster(const ResourceType& type, const ObjectMeta& meta, const Profile& p
   return CanBeMaster(type) && profile.master.Holds(meta);
 }
 
+bool AsksForWatcher(JsonValue metadata, const ProfileTable& profiles) {
+  const auto asks = metadata["annotations"][kInject].AsString();
+  return asks ? asks == "true" : profiles.IsMaster(metadata);
+}
+
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue object) {
   if (!IsWorkload(type)) return {};
   const JsonValue spec = object["spec"];

@@ -26,6 +26,10 @@ bool IsMaster(const ResourceType& type, JsonValue object, const Profile& profile
 // was injected.
 bool IsMaster(const ResourceType& type, const ObjectMeta& meta, const Profile& profile);
 
+// Whether the metadata of a pod, or of a pod template, asks for a watcher: as a master's of any
+// profile, unless the annotation cluster-watcher/inject says otherwise.
+bool AsksForWatcher(JsonValue metadata, const ProfileTable& profiles);
+
 // Returns the template of the pods that `object` makes; absent if it isn't a built-in workload.
 JsonValue PodTemplateOf(const ResourceType& type, JsonValue object);
 

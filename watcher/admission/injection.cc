@@ -10,6 +10,7 @@
 #include "probes/base/time_text.h"
 #include "probes/cluster_probe.h"
 #include "probes/kube/object_meta.h"
+#include "probes/masters.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/steps.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr int kLeastGrace = 5;  // seconds
 constexpr char kMirror[] = "kubernetes.io/config.mirror";
-constexpr char kScrape[] = "prometheus.io/scrape";
 
 using Outcome = Injection::Outcome;
 
@@ -98,9 +98,7 @@ const char* ToString(Outcome outcome) {
 Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings) {
   Injection injection;
   const TextMap annotations = AnnotationsOf(pod);
-  const auto asked = annotations.find(annotation::kInject);
-  const bool is_asked = asked != annotations.end() ? asked->second == "true"
-                                                   : settings.profiles->IsMaster(pod["metadata"]);
+  const bool is_asked = AsksForWatcher(pod["metadata"], *settings.profiles);
   // A mirror pod can't be changed: the kubelet runs the pod that it mirrors.
   if (!is_asked || annotations.contains(kMirror)) return injection;
   if (auto obstacle = Obstacle(pod, settings)) {

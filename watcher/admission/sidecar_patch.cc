@@ -14,7 +14,6 @@ constexpr int kImageUser = 65'532;
 constexpr char kTokenPath[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr char kTokenVolume[] = "cluster-watcher-token";
 constexpr char kInjectedLabel[] = "cluster-watcher/injected";
-constexpr char kScrape[] = "prometheus.io/scrape";
 constexpr char kScrapePort[] = "prometheus.io/port";
 constexpr char kListen[] = "CLUSTER_WATCHER_LISTEN";
 constexpr char kPortName[] = "watcher-metrics";

@@ -13,6 +13,7 @@
 namespace cluster_watcher {
 
 inline constexpr char kSidecarName[] = "cluster-watcher";
+inline constexpr char kScrape[] = "prometheus.io/scrape";  // an annotation
 inline constexpr int kPortsTried = 10;
 
 // An "add" operation of RFC 6902.

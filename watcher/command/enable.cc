@@ -51,7 +51,7 @@ CommandDescription DescribeEnable() {
           "The account, its RoleBinding to the ClusterRole cluster-watcher, and the label\n"
           "cluster-watcher/enabled=true on the namespace. What is there stays as it is. Warnings "
           "tell of a\nLimitRange, a quota or a policy that refuses masters with the sidecar, and "
-          "of accounts that the\nguard binds as well.\n",
+          "of accounts of watchers\nthat may make workloads too, which the guard refuses them.\n",
       .ending =
           "\nExit codes:\n"
           "  0  enabled\n"

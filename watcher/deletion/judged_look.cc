@@ -14,14 +14,15 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
   return Decide(snapshot.facts, observer.FindOtherDrivers(snapshot, stop));
 }
 
-WatcherId PodOf(const Snapshot& snapshot) {
-  return snapshot.pod ? WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid}
-                      : WatcherId{"cli", "tried"};
+std::optional<WatcherId> PodOf(const Snapshot& snapshot) {
+  if (!snapshot.pod) return std::nullopt;
+  return WatcherId{snapshot.pod->meta.name, snapshot.pod->meta.uid};
 }
 
-Decision AskPolicy(KubeClient& client, const WatcherId& by, const Snapshot& snapshot,
-                   Decision decision) {
+Decision AskPolicy(KubeClient& client, const std::optional<WatcherId>& pod,
+                   const Snapshot& snapshot, Decision decision) {
   if (!snapshot.root) return decision;
+  const WatcherId by = pod.value_or(WatcherId{"cli", "tried"});
   const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks(by);
   return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }

@@ -2,6 +2,8 @@
 // shows.
 #pragma once
 
+#include <optional>
+
 #include "watcher/decision/rules.h"
 #include "watcher/observation/observer.h"
 
@@ -18,11 +20,11 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
 
 // Asks an admission policy, such as the brake, about an abandoned verdict: by a dry run of a mark
 // on the master root. `decision` stays as it is where none refuses, or that isn't known.
-// A guard lets `by` mark in its own name alone.
-Decision AskPolicy(KubeClient& client, const WatcherId& by, const Snapshot& snapshot,
-                   Decision decision);
-// The pod that the look is about, whose watcher may mark; a command where there is none.
-WatcherId PodOf(const Snapshot& snapshot);
+// A guard lets each mark in its own name alone: `pod`, or nullopt, a command.
+Decision AskPolicy(KubeClient& client, const std::optional<WatcherId>& pod,
+                   const Snapshot& snapshot, Decision decision);
+// The pod that the look is about; nullopt: there is none.
+std::optional<WatcherId> PodOf(const Snapshot& snapshot);
 
 // Takes a sure look and decides on it so.
 JudgedLook LookAndDecide(Observer& observer, const std::stop_token& stop,

@@ -19,8 +19,8 @@ Decision Judge::DecideOn(const Snapshot& snapshot, const std::stop_token& stop) 
   if (is_concerned && snapshot.root) {
     const Reason before = decision.reason;
     // The pod of a sweep's look is the cluster's, and not its own.
-    const WatcherId by = tools_.settings->pod.empty() ? WatcherId{"cli", "tried"} : PodOf(snapshot);
-    decision = AskPolicy(tools_.client, by, snapshot, std::move(decision));
+    const auto pod = tools_.settings->pod.empty() ? std::nullopt : PodOf(snapshot);
+    decision = AskPolicy(tools_.client, pod, snapshot, std::move(decision));
     if (decision.reason == before) refuses_ = Refuses::kNothing;
   }
   if (decision.abandoned()) {

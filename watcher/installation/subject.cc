@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "probes/masters.h"
 #include "probes/watcher_container.h"
-#include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
 namespace {
@@ -26,11 +26,6 @@ std::string WhyItWaits(JsonValue pod, std::string_view container) {
   return "";
 }
 
-bool IsMasterPod(const DriverTools& tools, JsonValue pod) {
-  const auto asks = pod["metadata"]["annotations"][annotation::kInject].AsString();
-  return asks ? asks == "true" : tools.profiles->IsMaster(pod["metadata"]);
-}
-
 Result<std::vector<MasterPod>, ApiError> ReadMasters(const DriverTools& tools,
                                                      const std::string& ns) {
   std::vector<MasterPod> masters;
@@ -38,7 +33,7 @@ Result<std::vector<MasterPod>, ApiError> ReadMasters(const DriverTools& tools,
       ApiRequest::ListUnendedPods(ns, "", false),
       [&](JsonValue pod) {
         const JsonValue watcher = WatcherContainerOf(pod).self;
-        if (!watcher.IsObject() && !IsMasterPod(tools, pod)) return;
+        if (!watcher.IsObject() && !AsksForWatcher(pod["metadata"], *tools.profiles)) return;
         const std::string container(watcher["name"].AsString().value_or(""));
         masters.push_back({std::string(pod["metadata"]["name"].AsString().value_or("")),
                            watcher.IsObject(), IsWatched(pod), WhyItWaits(pod, container)});
