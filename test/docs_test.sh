@@ -37,9 +37,12 @@ done | check "each default in docs/settings.md is the program's" empty
 
 # Inline code that begins with a flag is about the program, but for these of helm and kubectl.
 for command in check inject webhook run create await claim release delete hold unhold list doctor enable sweep; do "$build/cluster-watcher" help "$command"; done |
-  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade --reset-then-reuse-values) >"$work/all-flags"
+  grep -oE -- '--[a-z-]+' | sort -u - "$work/flags" <(printf '%s\n' --set --set-string --cascade --reset-then-reuse-values --take-ownership) >"$work/all-flags"
 grep -ohE -- '`--[a-z-]+' "${guides[@]}" | tr -d '`' | missing_in "$work/all-flags" |
   check "each flag in the other documents exists" empty
+
+scripts/chart_readme | diff - <(sed -n '/^| `/p' manifests/chart/README.md) |
+  check "the chart's README has its values, as scripts/chart_readme prints them" empty
 
 # Helm would take all values of the chart that is installed, and none that are new.
 grep -nE -- '(^|[^-a-z])--reuse-values' "${guides[@]}" | check "no document keeps an upgrade from the chart's new values" empty

@@ -3,7 +3,8 @@
 
 chart() {
   HELM_CACHE_HOME=$tmp/helm HELM_CONFIG_HOME=$tmp/helm HELM_DATA_HOME=$tmp/helm \
-    "$tools/helm" "$1" cluster-watcher "${older:-$source_dir/manifests/chart}" -n cluster-watcher "${@:2}"
+    "$tools/helm" "$1" cluster-watcher "${older:-$source_dir/manifests/chart}" -n cluster-watcher \
+    --set image.repository=cluster-watcher "${@:2}"
 }
 
 # objects: turns manifests into JSON in a canonical order. With Helm the namespace is made by
@@ -11,7 +12,9 @@ chart() {
 objects() {
   kubectl create --dry-run=client --validate=false -o json -f - |
     jq -cS 'select(.kind != "Namespace")
-      | del(.metadata.annotations["helm.sh/resource-policy"])
+      | select(.metadata.annotations["helm.sh/hook"] | not)
+      | del(.metadata.annotations["helm.sh/resource-policy"], .metadata.labels["app.kubernetes.io/instance",
+        "app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"])
       | if .metadata.annotations == {} then del(.metadata.annotations) else . end
       | if .kind == "Secret" then .data |= map_values(gsub("\n"; "")) else . end
       | if .webhooks then .webhooks |= map(.clientConfig |= if .caBundle then .caBundle |= gsub("\n"; "") else . end) else . end' |
@@ -69,7 +72,7 @@ monitors_wanted() {
 # conditions_of OBJECT JQ: of one in chart/objects.
 # the_pods_choices: the values that a chart's pods usually have.
 the_pods_choices() {
-  jq -ncS '{resources: {limits: {memory: "1Gi"}}, env: [{name: "A", value: "b"}], nodeSelector: {a: "b"},
+  jq -ncS '{resources: {limits: {memory: "1Gi"}}, extraEnv: [{name: "A", value: "b"}], nodeSelector: {a: "b"},
     tolerations: [{operator: "Exists"}], affinity: {nodeAffinity: {}}, topologySpreadConstraints: [{maxSkew: 2}],
     priorityClassName: "high", podLabels: {x: "y"}, podAnnotations: {c: "d"}}'
 }
@@ -77,18 +80,43 @@ the_pods_choices() {
 chosen() {
   objects | jq -cS --arg kind "$1" '.[] | select(.kind == $kind).spec | (.jobTemplate.spec.template // .template)
     | .spec.containers[0] as $container | (.spec | {nodeSelector, tolerations, affinity, topologySpreadConstraints, priorityClassName})
-      + {resources: $container.resources, env: [$container.env[] | select(.name == "A")],
+      + {resources: $container.resources, extraEnv: [$container.env[] | select(.name == "A")],
          podLabels: {x: .metadata.labels.x}, podAnnotations: .metadata.annotations}'
 }
 conditions_of() {
   kubectl create --dry-run=client --validate=false -o json -f "$tmp/manifests/chart/objects/$1.yaml" | jq -S "$2"
 }
+# elsewhere: the webhook in another namespace and under another name, and monitored from a third.
+elsewhere() {
+  chart template "${webhook[@]}" -n lab --set nameOverride=mine,webhook.certManager=true,sweep.enabled=true \
+    --set monitoring.enabled=true,monitoring.namespace=mon
+}
+# a_part_of_another: the chart in somebody's chart, in a namespace of theirs, and its test.
+a_part_of_another() {
+  local older=$tmp/platform report
+  local here=(-n platform --set cluster-watcher.image.repository=cluster-watcher)
+  mkdir -p "$older/charts"
+  cp -r -- "$source_dir/manifests/chart" "$older/charts/cluster-watcher"
+  printf '%s\n' 'apiVersion: v2' 'name: platform' 'version: 1.0.0' 'dependencies:' \
+    '- {name: cluster-watcher, version: 0.1.0, condition: cluster-watcher.enabled}' >"$older/Chart.yaml"
+  check "a chart that has it can leave it out" is "$(chart template "${here[@]}" --set cluster-watcher.enabled=false)" ""
+  check "or install it where it is itself" quietly chart install "${here[@]}" --create-namespace \
+    --set cluster-watcher.namespaces[0].name=pods
+  check "and pods are injected" within injects
+  # There is no node to run the test's pod.
+  HELM_DATA_HOME=$tmp/helm "$tools/helm" get hooks cluster-watcher -n platform |
+    kubectl create --dry-run=client --validate=false -o json -f - | jq -c 'select(.kind != "Pod")' | kubectl create -f - >/dev/null
+  identity test "$(kubectl -n platform create token cluster-watcher-test)"
+  report=$(env -i "$watcher" doctor --kubeconfig="$tmp/test.kubeconfig" -n pods) || true
+  check "what helm tests may read all that it looks at" is "$(grep -v '^ok ' <<<"$report")" ""
+  check "helm takes that off too" quietly env HELM_DATA_HOME="$tmp/helm" "$tools/helm" uninstall cluster-watcher -n platform
+}
 the_chart() {
   local webhook=(--kube-version=1.30.0 --set injection=webhook) certificate older='' command words
   local -a left
   local label="kubectl label namespace lab cluster-watcher/enabled=true"
-  local lacking=(--set guard.enabled=null,guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null,guard.stepPriority=null
-    --set imagePullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,sweep=null,monitoring=null)
+  local lacking=(--set guard.mode=null,guard.clusterLabels=null,guard.mutatedByOthers=null,guard.stepPriority=null
+    --set image.pullPolicy=null,settings=null,defaults=null,rejectInvalid=null,allNamespaces=null,brake=null,sweep=null,monitoring=null)
   certificate=(--set-file "webhook.certificate.crt=$tmp/manifests/webhook/tls.crt"
     --set-file "webhook.certificate.key=$tmp/manifests/webhook/tls.key")
   check "the chart renders what manifests/policy has" renders "$tmp/manifests/policy" --kube-version=1.36.0
@@ -123,7 +151,7 @@ the_chart() {
     <(conditions_of webhook/mutating .webhooks[1].matchConditions)
   check "and the sweep of all namespaces" renders "$(with policy sweep)" --kube-version=1.36.0 --set sweep.enabled=true
   check "whose schedule and flags can be set" same <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"schedule":"@hourly"}') \
-    <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.args={--dry-run}' | objects |
+    <(chart template --kube-version=1.36.0 --set 'sweep.enabled=true,sweep.schedule=@hourly,sweep.extraArgs={--dry-run}' | objects |
       jq -cS '.[] | select(.kind == "CronJob").spec | {schedule, args: .jobTemplate.spec.template.spec.containers[0].args}')
   check "and memory, and what is tried out is by a sweep too" same \
     <(echo '{"args":["sweep","--all-namespaces","--dry-run"],"resources":{"limits":{"memory":"1Gi"}}}') \
@@ -163,11 +191,11 @@ the_chart() {
   check "for the webhook too" renders "$tmp/manifests/webhook-cert-manager" "${webhook[@]}" "${lacking[@]}" \
     --set webhook.certManager=true,webhook.replicas=null,webhook.certificate=null
   check "the brake needs no guard" same <(printf '%s\n' cluster-watcher-brake cluster-watcher-brake) \
-    <(chart template --kube-version=1.36.0 --set guard.enabled=false | locks)
+    <(chart template --kube-version=1.36.0 --set guard.mode=disabled | locks)
   check "but can be left out" same <(printf '%s\n' cluster-watcher-guard{,,-kube-system} cluster-watcher-guard-namespaces{,}) \
     <(chart template --kube-version=1.36.0 --set brake.enabled=false | locks)
   check "without the guard it widens to all namespaces" quietly chart template --kube-version=1.36.0 \
-    --set guard.enabled=false,allNamespaces=true
+    --set guard.mode=disabled,allNamespaces=true
 
   local refused
   while IFS=: read -r refused; do
@@ -177,7 +205,10 @@ the_chart() {
 injection=sidecar
 image=
 image=two words
-image.repository=
+image.repository=Two words
+image.pullPolicy=Sometimes
+image.pullSecrets={registry}
+nameOverride=Mine
 image.tag=a b
 image.digest=sha256:0
 namespaces[0].name=Lab
@@ -187,7 +218,7 @@ webhook.timeoutSeconds=31
 webhook.nodeName=a
 namespaces[0].name=kube-system
 guard.mutatedByOthers={cluster-watcher/phase}
-imagePullPolicy=Sometimes
+imagePullPolicy=Always
 settings.port=80
 settings.port=9090
 settings.prot=9090
@@ -201,7 +232,7 @@ defaults.observe=sometimes
 profiles=ray
 profiles[0].name=mine
 ownerFromCreator=maybe
-guard.enabled=maybe
+guard.enabled=true
 guard.clusterLabels=a
 guard.mode=warn
 guard.mutatedByOthers=a
@@ -209,7 +240,7 @@ brake.enabled=maybe
 brake.on=true
 sweep.enabled=maybe
 sweep.schedule=hourly
-sweep.args={now}
+sweep.extraArgs={now}
 sweep.on=true
 settings.seccompProfile=Unconfined
 allNamespaces=yes
@@ -224,6 +255,7 @@ monitoring.interval=2m
 monitoring.interval=30
 monitoring.sampleLimit=100
 monitoring.relabelings=zone
+image=
 REFUSED
   while read -r refused; do
     check "the chart refuses in a row $refused" refuses "don't meet the specifications of the schema" chart template \
@@ -264,7 +296,19 @@ ROWS
   check "the chart refuses a row for a resource that has one" refuses "RayJob.ray.io is a root of a profile that is known already" \
     chart template --set-json 'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c",
       "root": {"resource": "as.example.com", "kind": "A"}, "theirs": {"RayJob.ray.io": ""}}]'
-  check "the chart refuses another namespace" refuses "must be cluster-watcher" chart template --namespace=lab
+  check "the chart refuses to install an image that is nowhere" refuses "image.repository is needed" \
+    chart template --set image.repository=
+  check "the chart refuses a limit below its request" refuses "the limit of memory, 64Mi, is below the request, 1Gi" \
+    chart template --set-string settings.memoryRequest=1Gi
+  check "the chart takes another namespace and name in each place" same <(echo '["lab","mon"] true') <(elsewhere | objects |
+    jq -cr '([.[].metadata.namespace | values] | unique | tojson) + " "
+      + ([.. | strings | select(test("cluster-watcher-(webhook|sweep)|^cluster-watcher[.]svc"))] == [] | tojson)')
+  check "accounts that are there are used" same <(echo '["mine","theirs"] 0') <(chart template "${webhook[@]}" \
+    --set webhook.certManager=true,sweep.enabled=true,sweep.serviceAccount.create=false,sweep.serviceAccount.name=mine \
+    --set webhook.serviceAccount.create=false,webhook.serviceAccount.name=theirs | objects |
+    jq -cr '([.. | objects | .serviceAccountName | values] | sort | tojson) + " \([.[] | select(.kind == "ServiceAccount")] | length)"')
+  check "disabled, it injects nothing and guards all the same" same <(echo '["ClusterRole","ValidatingAdmissionPolicy","ValidatingAdmissionPolicyBinding"]') \
+    <(chart template --kube-version=1.30.0 --set injection=disabled | objects | jq -c '[.[].kind] | unique')
   check "the chart refuses the policy before Kubernetes 1.36" \
     refuses "needs Kubernetes 1.36" chart template --kube-version=1.35.9
   check "the chart refuses the webhook without a certificate" \
@@ -302,4 +346,5 @@ ROWS
   read -ra left <<<"$words"
   check "which docs/injection.md takes off" quietly "${left[@]}"
   check "all of them" is "$(kubectl get clusterroles -o name | grep cluster-watcher)" ""
+  a_part_of_another
 }
