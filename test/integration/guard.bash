@@ -102,6 +102,8 @@ lab() {
         | .spec.template.metadata.annotations = {"cluster-watcher/inject": "true"}),
       (object("Deployment"; "apps/v1"; "by-image"; $bob; {spec: (template({app: "image"}) + {replicas: 0})})
         | .spec.template.spec.containers[0].image = "example.com/cluster-watcher:1"),
+      (object("Deployment"; "apps/v1"; "by-registry"; $bob; {spec: (template({app: "registry"}) + {replicas: 0})})
+        | .spec.template.spec.containers[0].image = "cluster-watcher:5000/team/worker:1"),
       (object("Deployment"; "apps/v1"; "by-hand"; $bob; {spec: (template({app: "h"}) + {replicas: 0})})
         | .spec.template.spec.containers[0].name = "cluster-watcher"),
       object("Deployment"; "apps/v1"; "by-label"; $bob + {"oshinko-type": "master"}; {spec: (template({app: "l"}) + {replicas: 0})}),
@@ -203,6 +205,7 @@ what_it_may_not() {
   for instance in deployment/by-annotation deployment/by-{image,hand,label} pod/by-label; do
     guards "delete a master as a member, $instance" guarded delete "$instance"
   done
+  check "a member from a registry of the watcher's name is none" quietly guarded delete deployment by-registry --dry-run=server
   guards "scale to 0" guarded scale deployment foreign --replicas=0
   guards "scale a member to 0" guarded scale statefulset member --replicas=0
   guards "set replicas to 0" patch deployment/foreign '{"spec": {"replicas": 0}}'

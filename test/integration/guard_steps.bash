@@ -66,6 +66,8 @@ other_pods_are_none() {
     spec: {limits: [{type: "Container", default: {cpu: "1"}, defaultRequest: {cpu: "100m"}}]}}' |
     kubectl -n lab create -f - >/dev/null
   check "it may run a step" quietly guarded create --dry-run=server -f <(step_with .)
+  check "where the namespace picks the nodes too" quietly guarded create --dry-run=server \
+    -f <(step_with '.spec.nodeSelector = {"example.com/team": "a"}')
   while IFS='|' read -r what change; do guards "run a step that $what" runs "$change"; done <<'CHANGES'
 runs as a watcher|.spec.serviceAccountName = "cluster-watcher" | del(.spec.serviceAccount)
 has a token|.spec.automountServiceAccountToken = true
