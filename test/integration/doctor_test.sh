@@ -64,7 +64,7 @@ enabled() {
   check "no namespace is wrong usage" refuses "name it, as in" cluster-watcher enable
   said=$(enable 2>"$tmp/warnings")
   check "enable makes what is missing" is "$(grep -o ' made' <<<"$said" | wc -l)" 3
-  check "and warns of nothing" same /dev/null "$tmp/warnings"
+  check "and says where, and warns of nothing" is "$(sed 's/ (.*/ (/' "$tmp/warnings")" "cluster-watcher: namespace spark ("
   said=$(enable 2>&1)
   check "said again it says what was there" is "$(grep -o ' was there' <<<"$said" | wc -l)" 3
   check "the account may do what a watcher may" within kubectl auth can-i delete deployments -n spark --quiet \
@@ -90,6 +90,9 @@ broken() {
   kubectl apply -k "$source_dir/manifests/brake" >/dev/null
   finding "with the brake everywhere" only 0 'warning +brake: .*; remedy: kubectl delete -k manifests/brake$'
   kubectl delete -k "$source_dir/manifests/brake" >/dev/null
+  kubectl delete validatingadmissionpolicybinding cluster-watcher-guard-kube-system >/dev/null
+  finding "without a binding of the guard" only 0 'warning +guard: .*binding cluster-watcher-guard-kube-system'
+  kubectl apply -k "$source_dir/manifests/policy" >/dev/null
   kubectl -n spark create -f - >/dev/null <<'LIMITS'
 {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "least"},
  "spec": {"limits": [{"type": "Container", "min": {"cpu": "100m"}}]}}
@@ -120,6 +123,17 @@ accounts_and_pods() {
   kubectl -n spark create rolebinding everybody --clusterrole=cluster-watcher --serviceaccount=spark:default >/dev/null
   finding "every pod's account is named" only 0 'warning +account: account default .*is every pod'
   kubectl -n spark delete rolebinding everybody >/dev/null
+  kubectl -n spark delete rolebinding cluster-watcher >/dev/null
+  kubectl -n spark create serviceaccount sweep >/dev/null
+  kubectl -n spark create -f "$source_dir/manifests/chart/objects/sweep/role.yaml" >/dev/null
+  kubectl -n spark create rolebinding sweep --role=cluster-watcher-sweep --serviceaccount=spark:sweep >/dev/null
+  finding "the account of a sweep is no master's" only 1 'error +account: no account of the namespace'
+  kubectl -n spark delete rolebinding/sweep role/cluster-watcher-sweep serviceaccount/sweep >/dev/null
+  kubectl -n spark create rolebinding cluster-watcher --clusterrole=view --serviceaccount=spark:ci >/dev/null
+  check "a name that is taken is left, and another used" in_file "rolebinding cluster-watcher-cluster-watcher-master made" \
+    <(enable 2>&1)
+  kubectl -n spark delete rolebinding cluster-watcher cluster-watcher-cluster-watcher-master >/dev/null
+  enable >/dev/null 2>&1
   a_master bob
   kubectl -n spark patch pod bob --subresource=status --type=merge -p '{"status": {"initContainerStatuses": [
     {"name": "cluster-watcher", "image": "i", "imageID": "", "ready": false, "restartCount": 0,

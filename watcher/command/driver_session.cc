@@ -70,7 +70,11 @@ int WithDriverSession(
 }
 
 void SayWhere(const DriverSession& session) {
-  PrintErrors({"namespace " + session.cluster().ns + " (" + session.server().source + ")"});
+  SayWhere(session, "namespace " + session.cluster().ns);
+}
+
+void SayWhere(const DriverSession& session, const std::string& place) {
+  PrintErrors({place + " (" + session.server().source + ")"});
 }
 
 std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors) {

@@ -77,6 +77,7 @@ int WithDriverSession(
 
 // Says on stderr in which namespace, and of which API server, a command is about to write.
 void SayWhere(const DriverSession& session);
+void SayWhere(const DriverSession& session, const std::string& place);
 
 // The value of `--app`; nullopt: it isn't given, or an error was added.
 std::optional<OwnerName> ReadApp(const Invocation& invocation, std::vector<std::string>& errors);

@@ -36,7 +36,10 @@ int RunEnable(const Invocation& invocation, const Environment& environment, std:
     errors.push_back("--service-account: " + Quoted(order.account) + " is no name of an account");
   }
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
-                           [&](DriverSession& session) { return Enable(session.tools(), order); });
+                           [&](DriverSession& session) {
+                             SayWhere(session, "namespace " + order.ns);
+                             return Enable(session.tools(), order);
+                           });
 }
 
 CommandDescription DescribeEnable() {

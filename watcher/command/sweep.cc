@@ -123,11 +123,12 @@ std::string SweepSummary(const SweepProgress& progress, bool dry_run) {
 
 int RunSweep(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   const bool is_all = invocation.options.at("all-namespaces") == "true";
-  return WithDriverSession(
-      invocation, environment, std::move(stop), {}, [&](DriverSession& session) {
-        if (!is_all) SayWhere(session);
-        return SweepWith(session, environment, is_all ? "" : session.settings()->ns);
-      });
+  return WithDriverSession(invocation, environment, std::move(stop), {},
+                           [&](DriverSession& session) {
+                             const std::string ns = is_all ? "" : session.settings()->ns;
+                             SayWhere(session, is_all ? "all namespaces" : "namespace " + ns);
+                             return SweepWith(session, environment, ns);
+                           });
 }
 
 CommandDescription DescribeSweep() {

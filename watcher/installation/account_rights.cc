@@ -8,9 +8,9 @@
 namespace cluster_watcher {
 namespace {
 
-// No such API is served. The Roles of watchers grant "apply" and "brake" by name; nobody grants
-// "everything", so that who has it may do everything. Source: manifests/chart/objects/guard and
-// brake.
+// No such API is served. The Roles of watchers grant "apply" and "brake" by name, a sweep's
+// "sweep" too; nobody grants "everything", so that who has it may do everything. Source:
+// manifests/chart/objects/guard and brake.
 Permission OnGuard(const char* verb, const std::string& ns) {
   return {verb, "cluster-watcher", "guard", ns, ""};
 }
@@ -36,20 +36,19 @@ Result<std::vector<std::string>, ApiError> AccountsOf(const DriverTools& tools,
 Result<Done, ApiError> Sort(const DriverTools& tools, const ServiceAccountName& account,
                             AccountRights& rights) {
   PermissionProbe probe(tools.client, tools.clock, account);
-  const Permission asked[] = {OnGuard("brake", account.ns),
-                              OnGuard("apply", account.ns),
-                              OnGuard("exempt", account.ns),
-                              Everything(account.ns),
-                              {"create", "apps", "deployments", account.ns, ""}};
+  const Permission asked[] = {
+      OnGuard("brake", account.ns),  OnGuard("apply", account.ns),
+      OnGuard("exempt", account.ns), OnGuard("sweep", account.ns),
+      Everything(account.ns),        {"create", "apps", "deployments", account.ns, ""}};
   const auto missing = probe.FindMissing(asked, tools.Reads());
   if (!missing) return Unexpected{missing.error()};
   const auto may = [&](const Permission& permission) {
     return std::count(missing->begin(), missing->end(), permission) == 0;
   };
-  if (may(asked[3])) return Done{};
-  if (may(asked[0])) rights.watchers.push_back(account.name);
+  if (may(asked[4])) return Done{};
+  if (may(asked[0]) && !may(asked[3])) rights.watchers.push_back(account.name);
   const bool is_guarded = may(asked[1]) && !may(asked[2]);
-  if (is_guarded && may(asked[4])) rights.shared.push_back(account.name);
+  if (is_guarded && may(asked[5])) rights.shared.push_back(account.name);
   return Done{};
 }
 

@@ -132,6 +132,12 @@ Result<Named, ApiError> ReadBindings(const DriverTools& tools) {
       tools, OfAdmission("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"));
 }
 
+bool Refuses(JsonValue binding) {
+  const auto actions = binding["spec"]["validationActions"].Elements();
+  return std::any_of(actions.begin(), actions.end(),
+                     [](JsonValue action) { return action.AsString() == "Deny"; });
+}
+
 Finding CheckGuard(const Subject& subject) {
   const auto policies = ReadOurs(
       subject.tools, OfAdmission("validatingadmissionpolicies", "ValidatingAdmissionPolicy"));
@@ -142,17 +148,23 @@ Finding CheckGuard(const Subject& subject) {
   for (const char* name :
        {"cluster-watcher-guard", "cluster-watcher-guard-namespaces", "cluster-watcher-brake"}) {
     if (!policies->contains(name)) missing.push_back(std::string("policy ") + name);
-    if (!bindings->contains(name)) missing.push_back(std::string("binding ") + name);
+  }
+  std::vector<std::string> telling;
+  for (const char* name : {"cluster-watcher-guard", "cluster-watcher-guard-kube-system",
+                           "cluster-watcher-guard-namespaces", "cluster-watcher-brake"}) {
+    const auto binding = bindings->find(name);
+    if (binding == bindings->end()) {
+      missing.push_back(std::string("binding ") + name);
+    } else if (!Refuses(binding->second.root())) {
+      telling.emplace_back(name);
+    }
   }
   if (!missing.empty()) {
     return Finding::Warning("guard or brake lack " + Joined(missing),
                             "apply the installation again, with manifests/components/guard");
   }
-  const auto actions = bindings->at("cluster-watcher-guard").root()["spec"]["validationActions"];
-  const auto all = actions.Elements();
-  if (std::none_of(all.begin(), all.end(),
-                   [](JsonValue action) { return action.AsString() == "Deny"; })) {
-    return Finding::Warning("the guard refuses nothing: it only tells",
+  if (!telling.empty()) {
+    return Finding::Warning("bindings that refuse nothing, and only tell: " + Joined(telling),
                             "leave manifests/components/guard-audit out, once that is well");
   }
   return Finding::Ok("guard and brake are here, and bound");
@@ -174,7 +186,8 @@ Finding CheckNamespace(const Subject& subject) {
     return Finding::Ok("namespace " + ns + " is labelled cluster-watcher/enabled=true");
   }
   if (subject.trial.outcome == TrialMaster::Outcome::kInjected) {
-    return Finding::Ok("namespace " + ns + " isn't labelled, and needn't be: it is on everywhere");
+    return Finding::Ok("namespace " + ns +
+                       " isn't labelled, and masters get the sidecar all the same");
   }
   return Finding::Error("namespace " + ns + " isn't labelled cluster-watcher/enabled=true",
                         "cluster-watcher enable " + ns);

@@ -42,19 +42,13 @@ const ResourceType& Bindings() {
   return type;
 }
 
-std::string BindingFor(const EnableOrder& order) {
-  return order.account == kUsualAccount ? kName : kName + ("-" + order.account);
-}
-
-Part BindingPart(const EnableOrder& order, bool is_there) {
+Part BindingPart(const EnableOrder& order, const std::string& name, bool is_there) {
   const std::string body =
       R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{)" +
-      InJson("name", BindingFor(order)) + R"(},"roleRef":{"kind":"ClusterRole",)" +
-      InJson("apiGroup", kRbac) + "," + InJson("name", kName) +
-      R"(},"subjects":[{"kind":"ServiceAccount",)" + InJson("name", order.account) + "," +
-      InJson("namespace", order.ns) + "}]}";
-  return {"rolebinding " + BindingFor(order), is_there,
-          ApiRequest::Create(Bindings(), order.ns, body)};
+      InJson("name", name) + R"(},"roleRef":{"kind":"ClusterRole",)" + InJson("apiGroup", kRbac) +
+      "," + InJson("name", kName) + R"(},"subjects":[{"kind":"ServiceAccount",)" +
+      InJson("name", order.account) + "," + InJson("namespace", order.ns) + "}]}";
+  return {"rolebinding " + name, is_there, ApiRequest::Create(Bindings(), order.ns, body)};
 }
 
 Part LabelPart(const EnableOrder& order, bool is_there) {
@@ -72,6 +66,22 @@ bool Binds(const EnableOrder& order, JsonValue binding) {
                   subject["name"].AsString() == order.account &&
                   subject["namespace"].AsString() == order.ns;
          });
+}
+
+// Finds the binding, or a name for it that is free.
+Result<Part> ReadBinding(const DriverTools& tools, const EnableOrder& order) {
+  const std::string own = kName + ("-" + order.account);
+  std::vector names = {own};
+  if (order.account == kUsualAccount) names.insert(names.begin(), kName);
+  for (const std::string& name : names) {
+    const Found binding = Find(tools, Bindings(), order.ns, name);
+    if (!binding) return Failure(WhyRefused(binding.error()));
+    if (!*binding || Binds(order, (*binding)->root())) {
+      return BindingPart(order, name, binding->has_value());
+    }
+  }
+  return Failure("rolebinding " + own + " in namespace " + order.ns +
+                 " binds something else: see what it is for, or give another --service-account");
 }
 
 // Finds what is there. The label comes last: from then on masters are injected.
@@ -95,14 +105,9 @@ Result<std::vector<Part>> ReadParts(const DriverTools& tools, const EnableOrder&
   const Found account =
       Find(tools, *FindBuiltInByName("serviceaccounts", ""), order.ns, order.account);
   if (!account) return Failure(WhyRefused(account.error()));
-  const Found binding = Find(tools, Bindings(), order.ns, BindingFor(order));
-  if (!binding) return Failure(WhyRefused(binding.error()));
-  if (*binding && !Binds(order, (*binding)->root())) {
-    return Failure("rolebinding " + BindingFor(order) + " in namespace " + order.ns +
-                   " binds something else: delete it, and enable the namespace again");
-  }
-  return std::vector{AccountPart(order, account->has_value()),
-                     BindingPart(order, binding->has_value()),
+  auto binding = ReadBinding(tools, order);
+  if (!binding) return Unexpected{std::move(binding).error()};
+  return std::vector{AccountPart(order, account->has_value()), *std::move(binding),
                      LabelPart(order, meta["labels"][kLabel].AsString() == "true")};
 }
 

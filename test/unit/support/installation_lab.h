@@ -40,6 +40,8 @@ class InstallationLab : public testing::Test, protected Lab {
       Admission("ValidatingAdmissionPolicy", name);
       Admission("ValidatingAdmissionPolicyBinding", name, R"({"validationActions":["Deny"]})");
     }
+    Admission("ValidatingAdmissionPolicyBinding", "cluster-watcher-guard-kube-system",
+              R"({"validationActions":["Deny"]})");
     InstallRole();
     MakeAccount("cluster-watcher-master");
     Bind("ClusterRole", "cluster-watcher", "cluster-watcher-master");

@@ -122,7 +122,7 @@ TEST_F(ChecksTest, ANamespaceNeedsNoLabelWhereItIsOnEverywhere) {
   Install();
   Label("enabled", "null");
   ExpectOnly({});
-  ExpectFinding("namespace", State::kOk, "everywhere");
+  ExpectFinding("namespace", State::kOk, "all the same");
 }
 
 TEST_F(ChecksTest, ABrakeIsNamed) {
@@ -175,11 +175,12 @@ TEST_F(ChecksTest, EachPartOfTheGuardIsMissed) {
   DeleteAdmission("ValidatingAdmissionPolicy", "cluster-watcher-brake");
   DeleteAdmission("ValidatingAdmissionPolicyBinding", "cluster-watcher-guard");
   ExpectFinding("guard", State::kWarning,
-                "binding cluster-watcher-guard; policy cluster-watcher-brake");
+                "policy cluster-watcher-brake; binding cluster-watcher-guard");
   Install();
   Admission("ValidatingAdmissionPolicyBinding", "cluster-watcher-guard",
             R"({"validationActions":["Audit","Warn"]})");
-  ExpectFinding("guard", State::kWarning, "refuses nothing", "guard-audit");
+  ExpectFinding("guard", State::kWarning, "refuse nothing, and only tell: cluster-watcher-guard",
+                "guard-audit");
 }
 
 TEST_F(ChecksTest, OldVersionsCanDoLess) {

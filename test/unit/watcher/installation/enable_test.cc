@@ -71,12 +71,22 @@ TEST_F(EnableTest, WritesNothingWhereSomethingDoesNotFit) {
   ExpectRefused(Run(), "there is no ClusterRole cluster-watcher: install it first");
   InstallRole();
   Bind("Role", "cluster-watcher", "cluster-watcher-master");
-  ExpectRefused(Run(), "rolebinding cluster-watcher in namespace lab binds something else");
-  Bind("ClusterRole", "cluster-watcher", "another");
-  ExpectRefused(Run(), "binds something else");
+  Bind("ClusterRole", "cluster-watcher", "another", "cluster-watcher-cluster-watcher-master");
+  ExpectRefused(Run(),
+                "rolebinding cluster-watcher-cluster-watcher-master in namespace lab binds "
+                "something else");
   Bind("ClusterRole", "cluster-watcher", "cluster-watcher-master");
   LetCallerBe("nobody");
   ExpectRefused(Run(), R"(resources: ["namespaces"], verbs: ["get"])");
+}
+
+TEST_F(EnableTest, TakesAnotherNameWhereItsBindingsIsTaken) {
+  InstallRole();
+  Bind("ClusterRole", "cluster-watcher", "another");
+  EXPECT_NE(Said().find("rolebinding cluster-watcher-cluster-watcher-master made"),
+            std::string::npos);
+  EXPECT_NE(Said().find("rolebinding cluster-watcher-cluster-watcher-master was there"),
+            std::string::npos);
 }
 
 TEST_F(EnableTest, SaysWhatWasMadeBeforeARefusal) {
