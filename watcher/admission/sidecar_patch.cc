@@ -113,11 +113,12 @@ void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& s
     for (Amounts& one : amounts) {
       one.request = "0";
       const JsonValue limit = own["limits"][one.resource];
-      const auto number = limit.AsInteger();
-      const std::string pods(number ? std::to_string(*number)
-                                    : std::string(limit.AsString().value_or("")));
+      if (!limit.Exists()) continue;
+      const auto text = limit.AsString();
+      const std::string pods = text ? std::string(*text) : limit.ToText();
       const auto quantity = ParseQuantity(pods);
-      if (quantity && *quantity < *ParseQuantity(one.limit)) one.limit = pods;
+      // What isn't read here, as 60e6, may be less.
+      if (!quantity || *quantity < *ParseQuantity(one.limit)) one.limit = pods;
     }
   }
   json.Key("resources").StartObject().Key("requests").StartObject();
