@@ -296,6 +296,8 @@ ROWS
   check "the chart refuses a row for a resource that has one" refuses "RayJob.ray.io is a root of a profile that is known already" \
     chart template --set-json 'profiles=[{"name": "a", "master": {"r": ["b"]}, "cluster": "c",
       "root": {"resource": "as.example.com", "kind": "A"}, "theirs": {"RayJob.ray.io": ""}}]'
+  check "the chart refuses a namespace twice" refuses "account cluster-watcher-master is given twice in lab" \
+    chart template --set-json 'namespaces=[{"name": "lab"}, {"name": "lab"}]'
   check "the chart refuses to install an image that is nowhere" refuses "image.repository is needed" \
     chart template --set image.repository=
   check "the chart refuses a limit below its request" refuses "the limit of memory, 64Mi, is below the request, 1Gi" \
