@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "probes/base/names.h"
 #include "probes/owner_kinds.h"
 #include "watcher/observation/owner_names.h"
 #include "watcher/observation/surroundings.h"
@@ -22,6 +23,19 @@ void CompareRootOwner(const std::optional<OwnerName>& given, Snapshot& snapshot)
   if (!facts.root_owner) return;
   const auto named = OwnerName::Parse(*facts.root_owner);
   facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
+}
+
+// From outside of the pods not all settings are seen: not those that the injection gives a pod that
+// isn't made, nor those within a shell's words.
+void LookForOwnerElsewhere(const Settings& settings, Snapshot& snapshot) {
+  const auto& recorded = snapshot.marks.owner;
+  if (!settings.pod.empty() || !settings.owner_namespace.empty() || !snapshot.owner_name) return;
+  if (!recorded || recorded->ns == snapshot.owner_ns) return;
+  if (!recorded->IsFor(*snapshot.owner_name, recorded->ns)) return;
+  snapshot.facts.setting_errors.push_back(
+      "its watcher has seen the owner in namespace " + Quoted(recorded->ns) +
+      ", and no setting that is seen from here says so: annotate the master's pod template "
+      "cluster-watcher/owner-namespace");
 }
 
 }  // namespace
@@ -53,6 +67,7 @@ void FindOwnerName(const Settings& settings, Snapshot& snapshot) {
 void CompareOwnerNames(KubeClient& client, const Settings& settings, Snapshot& snapshot,
                        const Patience& patience) {
   CompareRootOwner(settings.owner, snapshot);
+  LookForOwnerElsewhere(settings, snapshot);
   Facts& facts = snapshot.facts;
   if (!facts.given_owner || !facts.ephemeral_label) return;
   const std::string& label = *facts.ephemeral_label;

@@ -107,7 +107,8 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
     return;
   }
   TextMap annotations = meta->annotations();
-  if (settings_->pod.empty() || asks_for_people_) AddSettingsOfWatcher(pod, annotations);
+  std::optional<std::string> hidden;
+  if (settings_->pod.empty() || asks_for_people_) hidden = AddSettingsOfWatcher(pod, annotations);
   if (is_new) {
     settings_.TakeAnnotations(annotations);
     settings_at_start_ = annotations;
@@ -116,12 +117,11 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto& errors = snapshot.facts.setting_errors;
   // A misspelt hold may have been added since the start.
   errors = settings_.ErrorsIn(annotations);
+  if (hidden) errors.push_back(*hidden);
   if (const std::string& wrong = settings_.resolved().rows_error; !wrong.empty()) {
     errors.push_back(wrong);
   }
-  for (std::string& change : ChangedSettings(settings_at_start_, annotations)) {
-    errors.push_back(std::move(change));
-  }
+  std::ranges::move(ChangedSettings(settings_at_start_, annotations), std::back_inserter(errors));
   ReadSteps(*meta, snapshot.pod_says.steps, errors);
   if (auto error = DeleteOrderError(*meta)) errors.push_back(*std::move(error));
   TakeCluster(snapshot, *meta);
@@ -331,14 +331,14 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
     if (auto text = value.AsString()) to_come.annotations.emplace(key, *text);
   });
   to_come.settings = to_come.annotations;
-  AddSettingsOfWatcher(pods, to_come.settings);
+  const auto hidden = AddSettingsOfWatcher(pods, to_come.settings);
   snapshot.pod_says.next_orders = to_come.orders;
   if (!snapshot.pod) {
     settings_.TakeAnnotations(to_come.settings);
     snapshot.pod_says.orders = to_come.orders;
-    for (std::string& error : settings_.ErrorsIn(to_come.settings)) {
-      snapshot.facts.setting_errors.push_back(std::move(error));
-    }
+    auto& errors = snapshot.facts.setting_errors;
+    std::ranges::move(settings_.ErrorsIn(to_come.settings), std::back_inserter(errors));
+    if (hidden) errors.push_back(*hidden);
   }
   to_come.are_rolled_out = !cluster.IsFrameworks(object) || cluster.profile->RollsOut(root);
   around.pods_to_come = std::move(to_come);

@@ -55,8 +55,8 @@ class Sweeper {
       Move();
     }
     found_.clear();
-    while (!waiting_.empty()) StepNext();
     CollectClaims();
+    while (!waiting_.empty()) StepNext();
     return progress_;
   }
 

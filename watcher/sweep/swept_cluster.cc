@@ -16,6 +16,8 @@ namespace {
 constexpr Duration kBetweenLooks{1'000};
 constexpr int kMostFruitless = 5;
 constexpr int kMostSpared = 2;
+// The CronJob ends a sweep after two.
+constexpr Duration kLongestWait = std::chrono::hours(1);
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)}; }
@@ -29,7 +31,14 @@ Swept KeptBy(const Decision& decision) {
 
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster) {
-  const auto of_cluster = SettingsInForce::About(cluster, settings);
+  // Clusters go one after the other: how long all others wait for one isn't for it to say.
+  const SettingsInForce::WithAnnotations of_cluster =
+      [about = SettingsInForce::About(cluster, settings)](const TextMap& annotations) {
+        TextMap of_pods = annotations;
+        of_pods.erase(std::string(annotation::kPrefix) + "steps-deadline");
+        of_pods.erase(std::string(annotation::kPrefix) + "delete-deadline");
+        return about(of_pods);
+      };
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
@@ -44,7 +53,8 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
       observer_(driver_.client, driver_.discovery, driver_.clock, *settings_),
       announcer_(sweep.events, driver_.clock, sweep.log),
       engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
-      next_(driver_.clock.Now()) {
+      next_(driver_.clock.Now()),
+      latest_(next_ + kLongestWait) {
   observer_.SetRoot(std::move(root));
   observer_.HeedsOptOut();
 }
@@ -106,6 +116,11 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if ((*settings_)->dry_run) return WouldBe(look);
   const Decision decision = engine_.Decide(look, driver_.stop);
   if (IsStopped()) return KeptFor("the sweep was told to stop");
+  if (decision.abandoned() && look.marks.phase == Phase::kWatching && IsDueTooLate()) {
+    return KeptFor(
+        "its grace period outlasts a sweep, which waits for an hour at most: give the sweep "
+        "--grace-period or --confirmations, or delete it");
+  }
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
   if (decision.reason == Reason::kUnknown && !IsOnMarks(step)) return LookAgain(decision.detail);
@@ -225,6 +240,12 @@ std::optional<Swept> SweptCluster::LookAgain(const std::string& why) {
 std::optional<Swept> SweptCluster::LookAt(MonotonicTime next) {
   next_ = next;
   return std::nullopt;
+}
+
+bool SweptCluster::IsDueTooLate() const {
+  const Settings& settings = **settings_;
+  return engine_.judge().confirmation().Earliest(settings.confirmations, settings.poll_interval) >
+         latest_;
 }
 
 // Makes as few looks as suffice, spread over the grace period.

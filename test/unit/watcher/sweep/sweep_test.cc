@@ -258,6 +258,53 @@ TEST_F(SweepTest, ADryRunOfTheClusterItselfIsKept) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
+TEST_F(SweepTest, AGracePeriodThatOutlastsItIsNamedAndNotWaitedFor) {
+  settings_.settings.grace_period = std::chrono::hours(24);
+  LoseDriver();
+  const MonotonicTime began = clock_.Now();
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kKept);
+  EXPECT_NE(Told().detail.find("outlasts a sweep"), std::string::npos) << Told().detail;
+  EXPECT_LT(clock_.Now() - began, std::chrono::minutes(1));
+  EXPECT_EQ(Mark("abandoned-since"), "") << "for others to count";
+  EXPECT_TRUE(Exists(kRoot) && Exists(kWorker));
+}
+
+TEST_F(SweepTest, ClaimsDontWaitForClusters) {
+  MakeClaim("old");
+  MarkClaim("old", std::chrono::minutes(1));
+  settings_.settings.volumes = Volumes::kCollect;
+  LoseDriver();
+  Before("DELETE", "deployments/spark-m", 1,
+         [this] { EXPECT_FALSE(Exists(kClaims + "old")) << Told("lab/claim old").detail; });
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+}
+
+TEST_F(SweepTest, HowLongAllOthersWaitIsNotForItToSay) {
+  TextMap seen;
+  const auto settings = SettingsOf(
+      [&](const TextMap& annotations) {
+        seen = annotations;
+        return settings_;
+      },
+      {"lab", DefaultProfile(), "spark"});
+  settings->TakeAnnotations({{"cluster-watcher/steps-deadline", "24h"},
+                             {"cluster-watcher/delete-deadline", "24h"},
+                             {"cluster-watcher/grace-period", "50m"}});
+  EXPECT_EQ(seen, (TextMap{{"cluster-watcher/grace-period", "50m"}}));
+}
+
+TEST_F(SweepTest, AnOwnerThatItsWatcherSawElsewhereKeepsIt) {
+  MarkRoot(
+      "recorded-owner",
+      R"({\"kind\":\"deployment.apps\",\"namespace\":\"drivers\",\"name\":\"bob\",\"uid\":\"1\"})");
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told().why, "misconfigured");
+  EXPECT_NE(Told().detail.find("in namespace \"drivers\""), std::string::npos) << Told().detail;
+  EXPECT_TRUE(Exists(kRoot));
+}
+
 TEST_F(SweepTest, WithoutAMasterAndAnOwnerItIsNamedAndKept) {
   Delete(kRoot);
   LoseDriver();
@@ -664,6 +711,16 @@ TEST_F(SidecarTest, AnOwnerThatTheSidecarIsGivenKeepsTheCluster) {
   EXPECT_TRUE(Exists(kRoot) && Exists(kWorker))
       << "a watcher: owner-mismatch; a sweep: " << Told().why;
 }
+TEST_F(SidecarTest, WhatItTakesFromAConfigMapAsAWholeKeepsTheCluster) {
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_LOG_LEVEL","value":"info"}],)"
+              R"("envFrom":[{"configMapRef":{"name":"watchers"}})");
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told().why, "misconfigured");
+  EXPECT_NE(Told().detail.find("envFrom"), std::string::npos) << Told().detail;
+  EXPECT_TRUE(Exists(kRoot));
+}
+
 TEST_F(SidecarTest, AGracePeriodOfTheSidecarsHolds) {
   GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
   LoseDriver();
