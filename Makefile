@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 SOURCES = $(shell git ls-files '*.cc' '*.h')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build check test e2e frameworks soak simulate explore mutate fuzz demo bench image format lint install clean
+.PHONY: help setup build check test e2e frameworks soak simulate explore mutate fuzz demo bench image plugin format lint install clean
 
 help: ## this list
 	@sed -nE 's/^([a-z0-9]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -35,6 +35,11 @@ frameworks: ## real frameworks that compute in pods, and whose drivers are kille
 image: ## the container image for amd64 and arm64: build-release/image and image.tar
 	@scripts/setup image
 	@scripts/image
+
+plugin: ## the image, and kubectl's plugin made of it; URI is where its archives will be downloaded from
+	@scripts/setup image
+	@scripts/image
+	@scripts/plugin '$(URI)'
 
 simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any); MUTATIONS=yes: does it notice faults?
 	@scripts/setup $(if $(MUTATIONS),mutate)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # image_test.sh: builds the container image twice and inspects it: it is valid, the same each time,
-# and contains what it needs and no more. Needs root, to run the program in the image's own root.
+# and contains what it needs and no more; SBOM and provenance refer to it. Needs root, to run the
+# program in the image's own root.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 # shellcheck source=checks.bash
@@ -24,6 +25,8 @@ quietly() { "$@" >/dev/null; }
 machine=$(dpkg --print-architecture)
 
 mkdir "$work/first" "$work/second"
+unset BUILDER
+export SOURCE=''
 scripts/image "$work/first"
 scripts/image "$work/second" >/dev/null
 image=$work/first/image
@@ -47,13 +50,16 @@ wrong_blobs() {
   done
 }
 check "each blob has the digest that it is named by" is "$(wrong_blobs)" ""
+# shellcheck source=image_referrers.bash
+. test/image_referrers.bash
 {
   basename "$index"
+  referrers_blobs
   for architecture in amd64 arm64; do
     basename "$(manifest "$architecture")"
     jq -r '.config.digest, .layers[].digest' "$(manifest "$architecture")" | sed 's/.*://'
   done
-} | sort >"$work/referred"
+} | sort -u >"$work/referred"
 ls "$image/blobs/sha256" >"$work/blobs"
 check "there are no other blobs" same "$work/referred" "$work/blobs"
 check "two builds have one digest" is "$(digest "$work/second/image")" "$(digest "$image")"
@@ -73,9 +79,18 @@ for room in probes/base/libcluster_watcher_base.a metrics/libcluster_watcher_met
 done
 check "no path of the build is in the program" not grep -qF "$PWD" build-release/cluster-watcher
 
-(ARCHITECTURES=$machine COMPRESSION=gzip scripts/image "$work/second") >/dev/null
+(
+  export ARCHITECTURES=$machine COMPRESSION=gzip SOURCE=https://git.example.com/mine BUILDER=https://builds.example.com/1
+  scripts/image "$work/second"
+) >/dev/null
 gzipped=$(jq -r '.manifests[0].digest | sub(":"; "/")' "$work/second/image/index.json")
 gzipped=$(jq -r '.manifests[0].digest | sub(":"; "/")' "$work/second/image/blobs/$gzipped")
+check "it says where its sources are" is \
+  "$(jq -c '.annotations | [.["org.opencontainers.image.source"], .["org.opencontainers.image.url"]]' "$work/second/image/blobs/$gzipped")" \
+  '["https://git.example.com/mine","https://git.example.com/mine"]'
+check "so does its provenance, and who made it" is \
+  "$(jq -c '.predicate | [.buildDefinition.externalParameters.source, .runDetails.builder.id]' "$work/second/provenance.json")" \
+  '["https://git.example.com/mine","https://builds.example.com/1"]'
 gzipped=$(jq -r '.layers[0].digest | sub(":"; "/")' "$work/second/image/blobs/$gzipped")
 check "by gzip it contains the same" is "$(gzip -dc "$work/second/image/blobs/$gzipped" | sha256sum)" \
   "$(zstd -qdc "$(layer "$machine")" | sha256sum)"
@@ -107,9 +122,9 @@ for architecture in amd64 arm64; do
   check "it needs no library and no interpreter" is \
     "$(readelf -dl "$root/cluster-watcher" | grep -E 'NEEDED|INTERP|interpreter' || :)" ""
   (cd "$root" && find . -type f -printf '/%P\n' | sort) >"$work/files"
-  grep -v '^/licences/' "$work/files" >"$work/others" || :
-  printf '%s\n' /cluster-watcher /etc/passwd >"$work/wanted"
-  check "the program, passwd and licences, and nothing else" same "$work/wanted" "$work/others"
+  grep -vE '^(/licences|/var/lib/dpkg/status.d)/' "$work/files" >"$work/others" || :
+  printf '%s\n' /cluster-watcher /etc/debian_version /etc/os-release /etc/passwd >"$work/wanted"
+  check "the program, what scanners read, passwd and licences, and nothing else" same "$work/wanted" "$work/others"
   check "nothing that its user could write, or that runs as another" is \
     "$(find "$root" ! -type l \( -perm /o+w -o -perm /ug+s -o ! -user 0 \) -print)" ""
   check "its user has a name" is "$(awk -F : '$3 == 65532 { print $1 }' "$root/etc/passwd")" cluster-watcher
@@ -118,15 +133,17 @@ for architecture in amd64 arm64; do
   jq -r '.. | objects | select(.type == "file") | "\(.hashes[0].content)  .\(.name)"' "$sbom" >"$work/hashes"
   (cd "$root" && sha256sum -c --quiet "$work/hashes") >"$work/wrong" 2>&1 || :
   check "the SBOM has the files' hashes" same /dev/null "$work/wrong"
-  { sed 's/.*  \.//' "$work/hashes"; echo /etc/passwd; } | sort >"$work/named"
+  sed 's/.*  \.//' "$work/hashes" | sort >"$work/named"
+  jq '.components |= map(select(.type == "library"))' "$sbom" >"$work/libraries"
+  scanners_find_it "$root" "$sbom"
   check "the SBOM names no package by a cross compiler's sources, of which no advisory speaks" is \
-    "$(jq -r '.components[].purl | select(test("upstream=[^&]*cross"))' "$sbom")" ""
+    "$(jq -r '.components[].purl | select(test("upstream=[^&]*cross"))' "$work/libraries")" ""
   check "the SBOM names each file" same "$work/files" "$work/named"
   check "each component of the SBOM has a version, a URL and a licence" is \
     "$(jq -r '.components[] | select((.version // "") == "" or (.purl // "") == "" or
-      (.licenses[0] | (.license.id // .expression // "") == "")) | .name' "$sbom")" ""
+      (.licenses[0] | (.license.id // .expression // "") == "")) | .name' "$work/libraries")" ""
   check "the licence of each component is in the image" is \
-    "$(jq -r '.components[].name' "$sbom" | while read -r name; do test -s "$root/licences/$name" || echo "$name"; done)" ""
+    "$(jq -r '.components[].name' "$work/libraries" | while read -r name; do test -s "$root/licences/$name" || echo "$name"; done)" ""
   for name in openssl curl prometheus-cpp libmicrohttpd yaml-cpp libyaml libspdlog-dev libfmt-dev rapidjson-dev 'libboost.*' \
     'libc6-dev.*' 'libstdc[+][+].*'; do
     check "the SBOM names $name, which is linked in" \
