@@ -303,7 +303,7 @@ void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
                            FormatDuration(report.took) +
                            (deletes.empty() ? "" : " (deletes: " + deletes + ")");
   std::string left;
-  for (const std::string& object : report.left) left += "; left: " + object;
+  for (const std::string& object : report.Told()) left += "; left: " + object;
   const auto level = report.overdue ? spdlog::level::warn : LevelOf(reason);
   Write({"deleted", what + left, level}, snapshot, [&](JsonWriter& line) {
     line.Field("reason", reason);
