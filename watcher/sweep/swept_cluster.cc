@@ -45,6 +45,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
       announcer_(sweep.events, driver_.clock, sweep.log),
       engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
       next_(driver_.clock.Now()) {
+  announcer_.SweptBy(sweep.asker);
   observer_.SetRoot(std::move(root));
   observer_.HeedsOptOut();
 }
