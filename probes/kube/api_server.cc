@@ -240,6 +240,7 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   }
   // A context without a user is valid: it acts as system:anonymous, or as a local proxy decides.
   const std::string user_name = context->Text("user");
+  server.user = user_name;
   if (const KubeconfigEntry* user = Find(config.users, user_name)) {
     ReadUser(*user, server, problems);
     ReadPlugin(*user, cluster, server, problems);

@@ -29,6 +29,7 @@ struct ApiServer {
   std::string token;              // a fixed bearer token
   std::string token_file;         // a file with a token that may change; overrides `token`
   std::string default_namespace;  // of the context or the service account; may be empty
+  std::string user;               // whom the kubeconfig calls so; empty: it names nobody
   std::string source;  // for messages: "kubeconfig /home/a/.kube/config, context dev", "in-cluster"
   // The files that ca_pem, client_certificate_pem and client_key_pem were read from, and which may
   // change; empty for what comes from no file.

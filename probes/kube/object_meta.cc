@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "probes/base/names.h"
 #include "probes/base/time_text.h"
 
 namespace cluster_watcher {
@@ -10,6 +11,7 @@ namespace {
 
 // Whatever else people annotate is nobody's here.
 constexpr std::string_view kReadAnnotations[] = {"cluster-watcher/", "openshift.io/"};
+constexpr std::size_t kLongestFinalizers = 256;
 
 using Texts = ObjectMeta::Texts;
 
@@ -55,6 +57,15 @@ Result<std::vector<OwnerReference>> ReadOwnerReferences(JsonValue value) {
                           entry["blockOwnerDeletion"].AsBool().value_or(false)});
   }
   return references;
+}
+
+// For people: what isn't a text is passed over.
+std::string NamesOfFinalizers(JsonValue finalizers) {
+  std::string names;
+  for (JsonValue one : finalizers.Elements()) {
+    names += (names.empty() ? "" : ", ") + std::string(one.AsString().value_or(""));
+  }
+  return std::string(CutText(names, kLongestFinalizers));
 }
 
 std::optional<std::string> Find(const Texts& map, std::string_view key) {
@@ -114,7 +125,8 @@ Result<ObjectMeta> ReadObjectMeta(JsonValue object) {
                                        *std::move(annotations), *std::move(references)},
                     ParseTime(metadata["creationTimestamp"].AsString().value_or("")),
                     metadata["generation"].AsInteger().value_or(0),
-                    deleting};
+                    deleting,
+                    {deleting ? NamesOfFinalizers(metadata["finalizers"]) : std::string()}};
 }
 
 bool HasOnlyNewStatus(const ObjectMeta& before, ObjectMeta now) {

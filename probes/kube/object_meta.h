@@ -44,6 +44,12 @@ struct ObjectMeta {
     bool operator==(const Common&) const = default;
   };
 
+  // Finalizers, "a, b", for people: an object is the same whatever still holds it.
+  struct Finalizers {
+    std::string names = {};
+    bool operator==(const Finalizers&) const { return true; }
+  };
+
   std::string name;
   std::string uid;
   std::string resource_version;
@@ -51,6 +57,7 @@ struct ObjectMeta {
   std::optional<WallTime> created;  // creationTimestamp; nullopt: it has none that is a time
   std::int64_t generation = 0;  // counts changes of the spec; 0 where the kind doesn't count them
   bool deleting = false;        // has a deletionTimestamp
+  Finalizers held_by = {};      // only if it is deleting
 
   const std::string& ns() const { return common->ns; }
   const Texts& labels() const { return common->labels; }

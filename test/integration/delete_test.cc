@@ -99,6 +99,42 @@ TEST_F(DeleteCommand, WhatIsKilledIsJudgedByTheWatcher) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
+TEST_F(DeleteCommand, ItsLastEventAndLineNameWhoAsked) {
+  MakeOwnCluster();
+  const JsonDocument review =
+      api().Expect(HttpMethod::kPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+                   R"({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"})");
+  const JsonValue user = review.root()["status"]["userInfo"];
+  EXPECT_GT(user["groups"].size(), 0u);
+  const std::string asked = ". Asked for by " + std::string(*user["username"].AsString());
+  Watcher& deletion = Delete({"--wait", "--log-level=info"});
+  ASSERT_TRUE(deletion.WaitForExit());
+  const auto notes = Told("ClusterDeleted");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(notes.front().ends_with(asked)) << notes.front();
+  EXPECT_EQ(deletion.LinesWith("is deleted (asked): "), 1u) << deletion.Log();
+  EXPECT_GE(deletion.LinesWith(asked), 2u) << deletion.Log();
+}
+
+// What the watcher knows of it is what the marks say; the command's own Events name who asked.
+TEST_F(DeleteCommand, WhatACommandBeganIsSaidByTheWatcherThatEndsIt) {
+  MakeOwnCluster();
+  Watcher& watcher = Watch({"--delete-deadline=3s"});
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  MakeMember("held", true);
+  Watcher& deletion = Delete({"--wait"});
+  ASSERT_TRUE(Eventually([&] { return !Exists("deployments", "spark-w"); }));
+  deletion.Signal(SIGKILL);
+  api().Delete("deployments", ns_, "bob");
+  ASSERT_TRUE(Eventually([&] { return !Mark("condemned-by").starts_with("cli/"); }));
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  ASSERT_TRUE(Reaches(watcher, "done"));
+  const auto notes = Told("ClusterDeleted");
+  EXPECT_NE(notes.back().find(". Begun by cli/"), std::string::npos) << notes.back();
+  EXPECT_NE(notes.back().find(" (asked) at "), std::string::npos) << notes.back();
+  EXPECT_EQ(watcher.LinesWith(". Begun by cli/"), 2u) << watcher.Log();
+}
+
 TEST_F(DeleteCommand, WrongUsageIsSaidBeforeAnythingIsDone) {
   const std::pair<Arguments, const char*> cases[] = {
       {{"--app=deployment/bob"}, "--app without --app-status"},

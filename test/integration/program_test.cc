@@ -54,6 +54,27 @@ class Check : public IntegrationTest {
   }
 };
 
+// Only updates of this namespace's Deployments go there.
+TEST_F(Check, NamesAWebhookThatCanNotBeCalled) {
+  if (!kubernetes->GetOptions().real) GTEST_SKIP() << "the small Kubernetes calls no webhooks";
+  MakeCluster();
+  MasterPod();
+  const std::string path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+  const std::string name = "refuse-" + ns_;
+  api().Expect(HttpMethod::kPost, path,
+               R"({"metadata": {"name": ")" + name + R"("}, "webhooks": [{
+      "name": "refuse.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+      "clientConfig": {"url": "https://127.0.0.1:1/"}, "namespaceSelector": {"matchLabels":
+      {"kubernetes.io/metadata.name": ")" +
+                   ns_ + R"("}}, "rules": [{"apiGroups": ["apps"],
+      "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["UPDATE"]}]}]})");
+  const auto check = [&] { return CheckOf({kCluster, "--owner=deployment/ghost"}).Output(); };
+  const std::string named = "\nrefused by   admission webhook refuse.example.com, which can't be ";
+  EXPECT_TRUE(Eventually([&] { return check().find(named) != std::string::npos; })) << check();
+  api().Expect(HttpMethod::kDelete, path + "/" + name);
+  EXPECT_TRUE(Eventually([&] { return check().find("refused by") == std::string::npos; }));
+}
+
 TEST_F(Check, SaysWhatIsTrueOfACluster) {
   MakeCluster();
   MakeDriver();

@@ -84,7 +84,11 @@ TEST_F(SweepCommand, WithoutItsDriverAClusterGoesThatNobodyWatches) {
   EXPECT_TRUE(Says(output, "cluster spark deleted: owner-absent (there is no deployment.apps/bob"));
   EXPECT_NE(output.find(": 1 deleted, "), std::string::npos) << output;
   EXPECT_TRUE(IsGone());
-  Told("ClusterDeleted");
+  const auto notes = Told("ClusterDeleted");
+  ASSERT_EQ(notes.size(), 1u);
+  const std::string asked =
+      ". Asked for by a sweep of system:serviceaccount:" + ns_ + ":" + kAccount;
+  EXPECT_TRUE(notes.front().ends_with(asked)) << notes.front();
 }
 
 TEST_F(SweepCommand, AHoldOfTheNamespaceKeepsItUntilItIsTakenOff) {

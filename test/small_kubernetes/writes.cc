@@ -386,7 +386,12 @@ Response SmallKubernetes::DeleteMany(const Call& call) {
 
 Response SmallKubernetes::Review(const Call& call, Value body) const {
   if (call.resource->plural == "selfsubjectreviews") {
-    Set(Child(Child(body, "status"), "userInfo"), "username", Text(call.user.name));
+    Value groups = EmptyArray();
+    for (const std::string& group : call.user.groups) Append(groups, Text(group));
+    Value& user = Child(Child(body, "status"), "userInfo");
+    Set(user, "username", Text(call.user.name));
+    Set(user, "groups", std::move(groups));
+    Set(Child(body, "metadata"), "creationTimestamp", Text(store_.Timestamp()));
     return Reviewed(call, std::move(body));
   }
   const Value* asked = Find(body, "spec", "resourceAttributes");

@@ -87,8 +87,10 @@ std::string TextReport(const Snapshot& snapshot, const Decision& decision,
   }
   line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
   line("because", decision.detail);
-  line("change", decision.remedy());
-  if (decision.abandoned() && snapshot.marks.phase != Phase::kDeleting) {
+  line("refused by", decision.refused_by);
+  line("change", RemedyFor(decision.reason));
+  const bool is_due = decision.abandoned() && decision.refused_by.empty();
+  if (is_due && snapshot.marks.phase != Phase::kDeleting) {
     const Duration grace = std::max(GraceFor(settings.settings, decision.reason, snapshot.seen),
                                     TerminatesIn(snapshot.facts));
     line("deletion", fmt::format("after {} such verdicts in a row that span {}",

@@ -28,7 +28,7 @@ class DeletionSession {
   const Actor& actor() const { return actor_; }
   // For many clusters; `settings` are the session's.
   SweepTools sweep(const SettingsInForce::WithAnnotations& settings) {
-    return {session_.tools(), settings, metrics_, log_, events_, dial_};
+    return {session_.tools(), settings, metrics_, log_, events_, dial_, WhoAsks(session_.tools())};
   }
   DeletionWork work() {
     return {session_.tools(), tools_, observer_, announcer_, dial_, steps_at_, actor_.id};

@@ -17,7 +17,9 @@ DriverSession::DriverSession(Session session, std::stop_token stop)
       tokens_(session_.server, clock_),
       client_(*session_.transport, tokens_, [](const RequestRecord&) {}),
       discovery_(client_),
-      tools_{client_, discovery_, clock_, std::move(stop), session_.settings.settings.profiles} {}
+      tools_{client_, discovery_, clock_, std::move(stop), session_.settings.settings.profiles} {
+  tools_.user = session_.server.user;
+}
 
 Result<std::vector<SharedProfile>, ApiError> DriverSession::ProfilesMeant() {
   if (words_) return std::vector{words_};

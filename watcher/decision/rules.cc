@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "probes/base/names.h"
@@ -97,6 +98,16 @@ Outcome Unknown(const Facts& facts) {
 Outcome Ambiguous(const Facts& facts) {
   if (!facts.ambiguities.empty()) return Match(Reason::kAmbiguous, Joined(facts.ambiguities));
   return NoMatch("there is one master, and it is this cluster's");
+}
+
+// Returns what stands behind `quoted`, which ends with a quotation mark, up to the next one; empty:
+// that isn't there.
+std::string Behind(const std::string& words, std::string_view quoted) {
+  const std::size_t begin = words.find(quoted);
+  if (begin == words.npos) return "";
+  const std::size_t name = begin + quoted.size();
+  const std::size_t end = words.find(quoted.back(), name);
+  return end == words.npos ? "" : words.substr(name, end - name);
 }
 
 // Says why the owner is over; empty: it isn't, or that isn't known.
@@ -291,6 +302,20 @@ Decision HeldByPolicy(Decision decision, const std::string& policy) {
     if (rule.matched) rule.detail = policy;
   }
   return decision;
+}
+
+std::string WhoRefuses(const std::string& words) {
+  if (const auto name = Behind(words, "failed calling webhook \""); !name.empty()) {
+    return "admission webhook " + name +
+           ", which can't be called: repair what answers it, or set its failurePolicy to Ignore";
+  }
+  if (const auto name = Behind(words, "admission webhook \""); !name.empty()) {
+    return "admission webhook " + name + ": see to what it asks for, or to its configuration";
+  }
+  const auto policy = Behind(words, "AdmissionPolicy '");
+  if (policy.empty()) return policy;
+  return "admission policy " + policy + ", by its binding " + Behind(words, "with binding '") +
+         ": see to what it asks for (docs/guard.md tells of the brake and the guard)";
 }
 
 bool IsOfGuard(const std::string& policy) {

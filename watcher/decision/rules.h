@@ -26,9 +26,12 @@ struct Decision {
   // Rules 0 to 13 abandon the cluster but rule 14 keeps it, because another driver uses it or that
   // isn't known.
   bool overruled = false;
+  std::string refused_by = {};  // the admission that refuses it to be condemned, as WhoRefuses says
 
   bool abandoned() const { return IsAbandoned(reason); }
-  const char* remedy() const { return RemedyFor(reason); }
+  std::string remedy() const {
+    return refused_by.empty() ? RemedyFor(reason) : "refused by " + refused_by;
+  }
   const char* verdict() const { return abandoned() ? "abandoned" : "keep"; }
 };
 
@@ -46,6 +49,9 @@ Decision AskedFor();
 // condemn it: `policy` is what that one says. The guard's refusal is a mistake of the installation
 // (misconfigured), any other a hold (held).
 Decision HeldByPolicy(Decision decision, const std::string& policy);
+// Names the admission webhook or policy that refused a request by these words of the API server's,
+// or could not be called, and the remedy, for people; empty: they tell of none.
+std::string WhoRefuses(const std::string& words);
 // Whether what an admission policy says is said by the guard.
 bool IsOfGuard(const std::string& policy);
 

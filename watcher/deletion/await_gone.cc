@@ -8,6 +8,7 @@ namespace {
 
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReads{500};
+constexpr std::size_t kMostNamed = 3;
 
 }  // namespace
 
@@ -25,8 +26,8 @@ AwaitGone::AwaitGone(const Tools& tools, WarnOnce& warn_once, const ClusterId& c
       view_(view) {}
 
 DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) {
-  const MonotonicTime held_at = tools_.clock.Now() + tools_.settings->operator_grace;
-  MonotonicTime foreground_at = held_at;
+  held_at_ = tools_.clock.Now() + tools_.settings->operator_grace;
+  MonotonicTime foreground_at = held_at_;
   const bool is_watcher = tools_.until == Until::kGone && !tools_.gives_up;
   const bool is_own_pod = as_seen_.meta.uid == mandate_.condemned_by().uid;
   for (;;) {
@@ -43,14 +44,15 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
     // A watcher goes on, unless what is left waits for its own pod.
     const bool waits_for_us = is_last && !pods->own_runs;
     if (stop.stop_requested() && (!is_watcher || waits_for_us)) return DeletionEnd::kGivenUp;
-    if (state == RootState::kTerminating || state == RootState::kOurs) {
+    const bool is_there = state == RootState::kTerminating || state == RootState::kOurs;
+    if (is_there) {
       if (auto why = mandate_.WhyEnded()) return *why;
     }
     // An etcd that was restored has it again.
     if (state == RootState::kOurs) {
       deletes_.Send({&mandate_.root()}, RootPropagationOf(tools_, as_seen_.type));
     }
-    const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at;
+    const bool is_held = state == RootState::kTerminating && tools_.clock.Now() >= held_at_;
     if (is_held && waits_for_us) {
       if (husk_.empty()) husk_ = NameHusk();
       // Its name can't be used again.
@@ -64,7 +66,11 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
       deletes_.Send({&mandate_.root()}, PropagationPolicy::kForeground);
       foreground_at = tools_.clock.Now() + kBetweenForegroundDeletes;
     }
-    if (tools_.gives_up && tools_.clock.Now() >= deadline) return DeletionEnd::kGivenUp;
+    if (tools_.gives_up && tools_.clock.Now() >= deadline) {
+      if (is_there) left_.push_back(Named(mandate_.root()));
+      if (pods) left_.insert(left_.end(), pods->named.begin(), pods->named.end());
+      return DeletionEnd::kGivenUp;
+    }
     tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReads,
                            is_watcher ? std::stop_token() : stop);
   }
@@ -82,7 +88,8 @@ std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
           if (meta->uid == mandate_.condemned_by().uid) {
             found.own_runs = !meta->deleting;
           } else if (!IsLeft(*meta)) {
-            ++found.others;
+            if (++found.others <= kMostNamed)
+              found.named.push_back(Named({*FindBuiltInByName("pods", ""), *std::move(meta)}));
           }
         },
         RepeatedReads(tools_));
@@ -112,18 +119,14 @@ bool AwaitGone::IsLeft(const ObjectMeta& pod) {
          reader_.IsAnothers(pod);
 }
 
+std::string AwaitGone::Named(const KubeObject& object) const {
+  return object.Describe() + WhyStillThere(object, deletes_.sent());
+}
+
 std::string AwaitGone::NameHusk() {
-  const auto read =
-      tools_.client.Do(ApiRequest::GetMetadata(as_seen_.type, cluster_.ns, as_seen_.meta.name),
-                       RepeatedReads(tools_));
-  std::vector<std::string> finalizers;
-  if (read) {
-    for (JsonValue one : read->document.root()["metadata"]["finalizers"].Elements()) {
-      finalizers.emplace_back(one.AsString().value_or(""));
-    }
-  }
+  const std::string& finalizers = mandate_.root().meta.held_by.names;
   std::string husk = as_seen_.Describe() + ": nothing of it runs, but it is held by " +
-                     (finalizers.empty() ? "a finalizer" : "the finalizer " + Joined(finalizers)) +
+                     (finalizers.empty() ? "a finalizer" : "the finalizer " + finalizers) +
                      ": see to who must take that off";
   tools_.log.warn("{}", husk);
   return husk;
@@ -138,10 +141,11 @@ bool AwaitGone::IsAllGone(MonotonicTime deadline) {
   for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
     for (const KubeObject& object : *group) {
       // Nobody deletes what isn't terminating by now.
-      if (object.meta.deleting) names.push_back(object.Describe());
+      if (object.meta.deleting) names.push_back(Named(object));
     }
   }
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
+  if (!names.empty() && tools_.clock.Now() >= held_at_) warn_once_("waiting for " + names.front());
   if (view_->complete || !names.empty()) return names.empty();
   left_ = view_->failed.empty() ? reader_.Unread() : view_->failed;
   return tools_.clock.Now() >= deadline;

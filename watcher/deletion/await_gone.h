@@ -29,17 +29,19 @@ class AwaitGone {
   DeletionEnd Run(MonotonicTime deadline, const std::stop_token& stop);
 
   // Names what is left, and why: the root, held by a finalizer though nothing of it runs; kinds
-  // that could not be listed to the end.
+  // that could not be listed to the end; given up at the deadline, the root and its pods.
   const std::vector<std::string>& left() const { return left_; }
 
  private:
   // The cluster's pods that are to go.
   struct Pods {
     std::size_t others = 0;
-    bool own_runs = false;  // it isn't terminating
+    std::vector<std::string> named;  // the first of these, and why they are there
+    bool own_runs = false;           // it isn't terminating
   };
   std::optional<Pods> ReadPods();
   bool IsLeft(const ObjectMeta& pod);
+  std::string Named(const KubeObject& object) const;  // "pod/x, held by the finalizer y"
   // Whether every member is gone, where that is waited for: until `deadline` for kinds that can't
   // be listed.
   bool IsAllGone(MonotonicTime deadline);
@@ -54,7 +56,8 @@ class AwaitGone {
   Deletes& deletes_;
   const DeletionMemory& memory_;
   std::optional<PassView>& view_;
-  std::string husk_;  // names the root, held by a finalizer
+  MonotonicTime held_at_{};  // from then on something is held
+  std::string husk_;         // names the root, held by a finalizer
   std::vector<std::string> left_;
 };
 

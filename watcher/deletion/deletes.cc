@@ -193,6 +193,7 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
   const std::string& resource = object.type->plural;
   sent_.any_accepted = sent_.any_accepted || (!dry_run && result.has_value());
   if (result) {
+    sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
     if (!dry_run && first_deleted_.size() < kMostNamed) {
@@ -224,6 +225,7 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
     case ApiFailure::kServer:
     case ApiFailure::kUnexpected:
       CountResult(resource, "failed");
+      if (sent_.failed.size() < kMostNamed) sent_.failed[object.meta.uid] = result.error().message;
       break;
   }
   warn_once_(result.error().message);

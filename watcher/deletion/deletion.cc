@@ -15,7 +15,6 @@ namespace {
 constexpr int kLeastLatePasses = 2;
 constexpr int kMostRootSends = 2;
 constexpr Duration kBetweenReminders = std::chrono::minutes(1);
-constexpr std::size_t kMostNamed = 20;
 
 // The kind of an owner that was never seen, as far as it is said.
 std::string GivenKind(const OwnerName& owner, const Settings& settings) {
@@ -52,14 +51,6 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
     memory.owner_kind = look.seen ? look.seen->kind : GivenKind(*look.owner_name, settings);
   }
   return memory;
-}
-
-std::vector<std::string> NamesOf(const MemberPass& members) {
-  std::vector<std::string> names;
-  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
-    for (const KubeObject& object : *group) names.push_back(object.Describe());
-  }
-  return names;
 }
 
 }  // namespace
@@ -199,11 +190,18 @@ void Deletion::NameLeft(bool late) {
 void Deletion::SayWhatRemains() {
   if (tools_.clock.Now() - late_.said < kBetweenReminders) return;
   late_.said = tools_.clock.Now();
-  std::vector<std::string> names = NamesOf(view_->members);
-  names.push_back(as_seen_.Describe());
-  if (names.size() > kMostNamed) names.resize(kMostNamed);
+  tools_.log.warn("the deadline has passed, it is tried on{}", WhatIsLeft(StillThere()));
+}
+
+std::vector<std::string> Deletion::StillThere() const {
+  const SentDeletes& sent = deletes_.sent();
+  // What was left then is known, and of the root AwaitGone.
+  if (!view_ || sent.AcceptedAt(as_seen_.meta.uid)) return left_.overdue;
+  std::vector<std::string> names = NamesOfLeft(*view_, memory_, sent, true);
   if (view_->survivors.unknown) names.push_back(view_->survivors.unknown->message);
-  tools_.log.warn("the deadline has passed, and still there are {}: tried on", Joined(names));
+  const KubeObject& root = mandate_.root();
+  if (mandate_.has_root()) names.push_back(root.Describe() + WhyStillThere(root, sent));
+  return names;
 }
 
 // Nothing comes between, as another list: a master pod that is rescheduled now could not start.
@@ -291,7 +289,7 @@ DeletionReport Deletion::Report() const {
   report.found = memory_.listed.size();
   report.deletes = deletes_.results();
   report.left = reader_.Left();
-  report.left.insert(report.left.end(), left_.overdue.begin(), left_.overdue.end());
+  report.left.insert(report.left.begin(), left_.overdue.begin(), left_.overdue.end());
   report.overdue = left_.overdue.size();
   report.root_deleted = deletes_.sent().MayHaveDeleted(as_seen_.meta.uid);
   return report;

@@ -68,6 +68,8 @@ class Deletion {
   // Names what of the last list nobody has deleted: "service/x", claims that should have been
   // marked for collection, and kinds that could not be listed.
   std::vector<std::string> Remaining() const;
+  // Names what is still there past the deadline, and why.
+  std::vector<std::string> StillThere() const;
   // The first of what was deleted: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 

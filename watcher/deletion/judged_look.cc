@@ -23,7 +23,9 @@ Decision AskPolicy(KubeClient& client, const std::optional<WatcherId>& pod,
                    const Snapshot& snapshot, Decision decision) {
   if (!snapshot.root) return decision;
   const WatcherId by = pod.value_or(WatcherId{"cli", "tried"});
-  const auto policy = MasterRoot(client, *snapshot.root).PolicyAgainstMarks(by);
+  MasterRoot root(client, *snapshot.root);
+  const auto policy = root.PolicyAgainstMarks(by);
+  decision.refused_by = WhoRefuses(root.problem().message);
   return policy ? HeldByPolicy(std::move(decision), *policy) : decision;
 }
 

@@ -19,7 +19,8 @@ Decision DecideWithOthers(Observer& observer, const Snapshot& snapshot,
                           const std::stop_token& stop);
 
 // Asks an admission policy, such as the brake, about an abandoned verdict: by a dry run of a mark
-// on the master root. `decision` stays as it is where none refuses, or that isn't known.
+// on the master root. `decision` stays as it is where none refuses, or that isn't known, but names
+// a webhook that can't be called.
 // A guard lets each mark in its own name alone: `pod`, or nullopt, a command.
 Decision AskPolicy(KubeClient& client, const std::optional<WatcherId>& pod,
                    const Snapshot& snapshot, Decision decision);

@@ -21,7 +21,7 @@ bool IsClaim(const ResourceType& type) { return type.kind == "PersistentVolumeCl
 // Says why an object is left alone, whatever --resources and labels say; nullptr if it isn't.
 const char* WhyLeft(const KubeObject& object, const DeletionMemory& memory) {
   if (IsNeverDeleted(object.type)) return "its kind is never deleted";
-  if (IsKept(object)) return "kept";
+  if (IsKept(object)) return "annotated cluster-watcher/keep";
   if (!IsClaim(object.type)) return nullptr;
   if (memory.kept_claims.contains(object.meta.uid)) return "its StatefulSet stays";
   switch (memory.volumes) {
@@ -128,7 +128,8 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
   return {};
 }
 
-void Leave(const KubeObject& object, const char* why, DeletionMemory& memory, MemberPass& pass) {
+void Leave(const KubeObject& object, const std::string& why, DeletionMemory& memory,
+           MemberPass& pass) {
   if (memory.left.insert(object.meta.uid).second) {
     pass.left.push_back(object.Describe() + ": " + why);
   }
@@ -161,11 +162,13 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
                      MemberPass& pass) {
   if (memory.set_claims.contains(object.meta.uid)) return SortMember(object, memory, pass);
   const Controller controller = FindController(object, now, memory);
+  const OwnerReference& above = *memory.cluster.Above(object.meta);
   switch (controller.controlled) {
     case Controlled::kByMasterRoot:
       return nullptr;
     case Controlled::kByOther:
-      Leave(object, "its controller is not of the cluster", memory, pass);
+      Leave(object, "its controller " + above.kind + " " + above.name + " is not of the cluster",
+            memory, pass);
       return nullptr;
     case Controlled::kByMember:
       break;

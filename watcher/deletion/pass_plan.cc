@@ -184,6 +184,17 @@ const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& me
   return held == view.survivors.held_back.end() ? nullptr : &held->second;
 }
 
+std::string WhyStillThere(const KubeObject& object, const SentDeletes& sent) {
+  const std::string& finalizers = object.meta.held_by.names;
+  if (!finalizers.empty()) return ", held by the finalizer " + finalizers;
+  if (object.meta.deleting) return ", terminating";
+  for (const auto* words : {&sent.forbidden, &sent.failed}) {
+    if (const auto said = words->find(object.meta.uid); said != words->end())
+      return ": " + said->second;
+  }
+  return "";
+}
+
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late) {
   std::vector<std::string> names;
@@ -195,8 +206,9 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
         names.push_back(object.Describe() + ": " + held->why);
       } else if (const std::string* why = WhyForbidden(object, memory, sent)) {
         names.push_back(object.Describe() + ": " + *why);
-      } else if (late && is_waited_for) {
-        names.push_back(object.Describe() + ": not gone by the deadline");
+      } else if (late && (is_waited_for || sent.failed.contains(object.meta.uid))) {
+        names.push_back(object.Describe() + ": not gone by the deadline" +
+                        WhyStillThere(object, sent));
       }
     }
   }

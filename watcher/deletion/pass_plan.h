@@ -39,7 +39,8 @@ struct SentDeletes {
   std::unordered_set<Uid> unanswered;  // that were sent, and may have been carried out
   // Objects of which the last delete was refused permanently, and in which words.
   std::unordered_map<Uid, std::string> forbidden;
-  bool any_accepted = false;  // false: the cluster is whole, as far as we know
+  std::unordered_map<Uid, std::string> failed;  // of some, the words of a transient failure
+  bool any_accepted = false;                    // false: the cluster is whole, as far as we know
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.
@@ -96,6 +97,9 @@ const HeldBack* WhyHeldBack(const PassView& view, const DeletionMemory& memory,
 // The same of the master root.
 const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& memory);
 
+// Returns what is known of why an object is still there, behind its name: ", held by the finalizer
+// x", ": HTTP 500"; or empty.
+std::string WhyStillThere(const KubeObject& object, const SentDeletes& sent);
 // Names what is left, and why: "pod/x: it may not be deleted".
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late);

@@ -19,7 +19,6 @@ constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
 constexpr int kMostMarksOff = 5;
-constexpr std::size_t kMostNamedAsLeft = 20;
 
 AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
   return {{annotation::kPhase, ToString(phase)},
@@ -34,12 +33,6 @@ Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 
 // For people, behind what else is said.
 std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
-}
-
-// Nobody else names it.
-std::string WhatIsLeft(std::vector<std::string> left) {
-  if (left.size() > kMostNamedAsLeft) left.resize(kMostNamedAsLeft);
-  return left.empty() ? "" : "; left: " + Joined(left);
 }
 
 // The deletes of an earlier watcher aren't known to this one.
@@ -371,8 +364,11 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
       return Outcome::kSpared;
     case DeletionEnd::kStale:
     case DeletionEnd::kGivenUp:
-      given_up_ = deletion.IsWhole() ? "nothing of it could be deleted by the deadline"
-                                     : "not all of it could be deleted by the deadline";
+      given_up_ = (deletion.IsWhole() ? "nothing" : "not all") +
+                  std::string(" of it could be deleted by the deadline") +
+                  WhatIsLeft(deletion.StillThere());
+      tools_.log.warn("{}", given_up_);
+      announcer_.Trouble(condemned.look, "GivingUp", given_up_);
       return Outcome::kSpared;
   }
   return Outcome::kSpared;

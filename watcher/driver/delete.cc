@@ -61,6 +61,7 @@ class Deleter {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
+    work_.announcer.AskedBy(WhoAsks(work_.driver));
     // A person's word is about all of several masters, and the resource would make some again.
     const auto& root = app_ || view->root ? view->root : view->resource;
     if (app_) {
@@ -84,6 +85,7 @@ class Deleter {
                                       work_.driver.Reads());
     if (!view || !view->root || view->marks.phase == Phase::kWatching) return std::nullopt;
     const bool is_ours = view->marks.condemned_by == work_.me;
+    if (is_ours) work_.announcer.AskedBy(WhoAsks(work_.driver));
     work_.observer.SetRoot(*view->root);
     const MonotonicTime began = work_.tools.clock.Now();
     int attempts = 0;
@@ -220,7 +222,6 @@ class Deleter {
     }
     last_ = look;
     if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
-    work_.announcer.AskedBy(UserName(work_.driver));
     const auto outcome = engine_.CarryOut(step, work_.me, look, decision, work_.driver.stop);
     if (outcome == Engine::Outcome::kDone) return Ended();
     if (!engine_.given_up().empty()) return Failed(engine_.given_up());
@@ -326,8 +327,7 @@ class Deleter {
   // The outcome of a deletion that we have carried through.
   DriverOutcome Ended() {
     if (request_.waits && IsStopped()) return ToldToStop();
-    const std::string& left = engine_.given_up();
-    return request_.waits && !left.empty() ? NotAll(left) : Done();
+    return request_.waits && !engine_.given_up().empty() ? NotAll(engine_.given_up()) : Done();
   }
 
   DriverOutcome NotAll(const std::string& left) {

@@ -11,7 +11,6 @@
 #include "watcher/deletion/member_listing.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/deletion_rights.h"
-#include "watcher/driver/who_acts.h"
 #include "watcher/observation/holds.h"
 #include "watcher/protocol/member_annotations.h"
 
@@ -123,7 +122,6 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   order.marks.condemned_by = work.me;
   Snapshot told = order.look;
   told.root.reset();
-  work.announcer.AskedBy(UserName(work.driver));
   work.announcer.Deleting(told, order.marks, order.why);
   Deletion deletion(work.tools, order, work.tools.clock.Now());
   const auto outcome =
@@ -145,6 +143,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
                                           : DriverOutcome::Said(name + " is being deleted");
   if (outcome == DeletionEnd::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
+  if (!is_done) work.announcer.Trouble(told, "GivingUp", said.error + WhatIsLeft(report.Told()));
   said.warnings = report.left;
   if (passed_over) said.warnings.push_back(PassedOver(*passed_over));
   return said;

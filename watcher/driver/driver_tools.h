@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <stop_token>
+#include <string>
 
 #include "probes/base/clock.h"
 #include "probes/kube/discovery.h"
@@ -18,6 +19,7 @@ struct DriverTools {
   Clock& clock;
   std::stop_token stop;                                              // whoever waits ends with it
   std::shared_ptr<const ProfileTable> profiles = BuiltInProfiles();  // never null
+  std::string user = {};                                             // as in ApiServer
 
   // For the reads of one step: what fails for the moment is asked again for a few seconds.
   Patience Reads() const {

@@ -3,12 +3,15 @@
 #include <random>
 #include <string_view>
 
+#include "probes/base/names.h"
+
 namespace cluster_watcher {
 namespace {
 
 // Like the names that Kubernetes generates: without vowels there are no words.
 constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
 constexpr int kLength = 10;
+constexpr Duration kReviewTimeout{2'000};
 
 }  // namespace
 
@@ -20,16 +23,19 @@ WatcherId SomeCommand() {
   return id;
 }
 
-std::string UserName(const DriverTools& tools) {
+std::string WhoAsks(const DriverTools& tools) {
   static const ResourceType reviews{"authentication.k8s.io", "v1", "selfsubjectreviews",
                                     "SelfSubjectReview", false};
   JsonWriter body;
   body.StartObject().Field("apiVersion", reviews.ApiVersion()).Field("kind", reviews.kind);
-  const auto answer =
-      tools.client.Do(ApiRequest::Create(reviews, "", body.EndObject().Text()), tools.Reads());
-  if (!answer) return "";
-  const JsonValue status = answer->document.root()["status"];
-  return std::string(status["userInfo"]["username"].AsString().value_or(""));
+  ApiRequest request = ApiRequest::Create(reviews, "", body.EndObject().Text());
+  request.http.timeout = kReviewTimeout;
+  const auto answer = tools.client.Do(request, tools.Reads());
+  const JsonValue user = answer ? answer->document.root()["status"]["userInfo"] : JsonValue();
+  const std::string name(user["username"].AsString().value_or(""));
+  if (!name.empty()) return name;
+  const std::string unknown = "somebody who may not ask who they are";
+  return tools.user.empty() ? unknown : unknown + ", by their kubeconfig " + Quoted(tools.user);
 }
 
 Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment) {

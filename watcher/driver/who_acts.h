@@ -24,8 +24,9 @@ Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment
 // "cli/RANDOM", another one each time.
 WatcherId SomeCommand();
 
-// The user that the command is to the API server, "system:serviceaccount:lab:ci"; empty: that can't
-// be read. Source: kubernetes.io "Authenticating", SelfSubjectReview.
-std::string UserName(const DriverTools& tools);
+// Names the user that the command is to the API server, "system:serviceaccount:lab:ci", for people.
+// Where that isn't told it says so, with whom the kubeconfig names. Takes seconds at most.
+// Source: kubernetes.io "Authenticating", SelfSubjectReview.
+std::string WhoAsks(const DriverTools& tools);
 
 }  // namespace cluster_watcher

@@ -74,8 +74,9 @@ std::optional<std::string> MasterRoot::PolicyAgainstMarks(const WatcherId& by) {
   request.http.target += "?dryRun=All";
   request.http.timeout = kMarksTimeout;
   const auto tried = client_.Do(request, {});
-  if (tried || tried.error().policy.empty()) return std::nullopt;
-  return tried.error().policy;
+  if (tried) return std::nullopt;
+  problem_ = tried.error();
+  return problem_.policy.empty() ? std::nullopt : std::optional(problem_.policy);
 }
 
 }  // namespace cluster_watcher

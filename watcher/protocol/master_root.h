@@ -35,7 +35,7 @@ class MasterRoot {
                       std::optional<Duration> timeout = std::nullopt);
   // Valid until it is read again.
   JsonValue whole() const { return whole_.root(); }
-  // Why the last read came to kUnknown.
+  // Why the last read came to kUnknown, or the last dry run failed.
   const ApiError& problem() const { return problem_; }
 
   const KubeObject& object() const { return object_; }

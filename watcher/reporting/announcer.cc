@@ -106,8 +106,14 @@ std::string Announcer::Name() const {
          (elsewhere ? " in namespace " + subject_->cluster.ns : "");
 }
 
-std::string Announcer::AskedText() const {
-  return asker_.empty() ? "" : ". Asked for by " + asker_;
+std::string Announcer::AskedText(const char* asked) const {
+  const std::string by = sweeper_.empty() ? asker_ : "a sweep of " + sweeper_;
+  std::string text = by.empty() ? "" : std::string(". ") + asked + " for by " + by;
+  if (!begun_) return text;
+  text += ". Begun by " + begun_->condemned_by.ToText();
+  if (!begun_->reason.empty()) text += " (" + begun_->reason + ")";
+  if (begun_->deleting_since) text += " at " + FormatTime(*begun_->deleting_since);
+  return text;
 }
 
 void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more) {
@@ -117,6 +123,8 @@ void Announcer::Write(const Line& line, const Snapshot& snapshot, const Log::Key
     if (subject_) {
       json.Field("namespace", subject_->cluster.ns).Field("cluster", subject_->cluster.name);
     }
+    if (const std::string by = asker_ + sweeper_; !by.empty()) json.Field("askedBy", by);
+    if (begun_) json.Field("begunBy", begun_->condemned_by.ToText());
     AddLook(json, snapshot);
     const Duration ago = std::chrono::duration_cast<Duration>(clock_.Now() - snapshot.when.began);
     json.Field("lookedAt", FormatTime(clock_.WallNow() - ago));
@@ -227,6 +235,7 @@ void Announcer::WouldDelete(const Snapshot& snapshot, const Decision& decision,
 void Announcer::Condemned(const Snapshot& snapshot, const Decision& decision,
                           const Abandonment& abandonment) {
   spared_for_.reset();  // readers of this Event must also get the next one about sparing
+  begun_.reset();
   const std::string because = Because(snapshot, decision.detail);
   Write({"condemned", std::string("condemned: ") + ToString(decision.reason) + " (" + because + ")",
          LevelOf(ToString(decision.reason))},
@@ -250,7 +259,8 @@ void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,
   const std::string refused = refusal ? ToString(*refusal) : "";
   spares_again_ = spared_for_ == refused && clock_.Now() - spared_at_ < kTellAgain;
   const std::string why = refused.empty() ? "" : " (" + refused + ")";
-  Write({"spared", "the cluster is spared" + why + ": " + detail,
+  const std::string asked = AskedText("Its deletion was asked");
+  Write({"spared", "the cluster is spared" + why + ": " + detail + asked,
          spares_again_ ? spdlog::level::debug : spdlog::level::warn},
         snapshot, [&](JsonWriter& line) {
           line.Field("refusal", refused);
@@ -261,10 +271,11 @@ void Announcer::Spared(const Snapshot& snapshot, std::optional<Refusal> refusal,
   spared_for_ = refused;
   spared_at_ = clock_.Now();
   Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterSpared", "Sparing"},
-         FitNote(Name() + " is spared" + why + ": ", detail, ""));
+         FitNote(Name() + " is spared" + why + ": ", detail, asked));
 }
 
 void Announcer::TakenOver(const Snapshot& snapshot, const Marks& marks) {
+  begun_ = marks;
   const std::string what = "its deletion is taken over from " + marks.condemned_by.ToText();
   Write({"deleting", "cluster " + snapshot.cluster->name + ": " + what}, snapshot,
         [&](JsonWriter& line) { line.Field("reason", marks.reason).Field("detail", what); });
@@ -273,7 +284,7 @@ void Announcer::TakenOver(const Snapshot& snapshot, const Marks& marks) {
 
 void Announcer::Deleting(const Snapshot& snapshot, const Marks& marks, const std::string& why) {
   spared_for_.reset();
-  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why,
+  Write({"deleting", "deleting cluster " + snapshot.cluster->name + ": " + why + AskedText(),
          LevelOf(marks.reason)},
         snapshot, [&](JsonWriter& line) {
           line.Field("reason", marks.reason).Field("detail", why);
@@ -289,7 +300,7 @@ void Announcer::Deleting(const Snapshot& snapshot, const Marks& marks, const std
 void Announcer::Trouble(const Snapshot& snapshot, const char* action, const std::string& what) {
   Learn(snapshot);
   Record(Audience::kOwnerAndRoot, {EventType::kWarning, "ClusterDeleting", action},
-         FitNote(Name() + ": ", what, ""));
+         FitNote(Name() + ": ", what, AskedText("Its deletion was asked")));
 }
 
 void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
@@ -303,9 +314,9 @@ void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
                            FormatDuration(report.took) +
                            (deletes.empty() ? "" : " (deletes: " + deletes + ")");
   std::string left;
-  for (const std::string& object : report.left) left += "; left: " + object;
+  for (const std::string& object : report.Told()) left += "; left: " + object;
   const auto level = report.overdue ? spdlog::level::warn : LevelOf(reason);
-  Write({"deleted", what + left, level}, snapshot, [&](JsonWriter& line) {
+  Write({"deleted", what + left + AskedText(), level}, snapshot, [&](JsonWriter& line) {
     line.Field("reason", reason);
     line.Key("durationSeconds").Number(Seconds(report.took));
     line.Key("membersFound").Integer(static_cast<std::int64_t>(report.found));
@@ -318,7 +329,7 @@ void Announcer::Deleted(const Snapshot& snapshot, const std::string& reason,
   });
   Record(Audience::kSurvivor,
          {report.overdue ? EventType::kWarning : EventType::kNormal, "ClusterDeleted", "Deleting"},
-         FitNote(what, left, ""));
+         FitNote(what, left, AskedText()));
 }
 
 }  // namespace cluster_watcher

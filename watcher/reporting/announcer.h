@@ -25,9 +25,10 @@ class Announcer {
   Announcer(EventRecorder& events, Clock& clock, Log& log)
       : events_(events), clock_(clock), log_(log) {}
 
-  // A person or a driver asks for what follows, which is no warning then. `user`: as the API server
-  // knows it; empty: that can't be told.
-  void AskedBy(const std::string& user) { asker_ = user.empty() ? "somebody" : user; }
+  // `user`, as the API server knows them, asks for what follows, which is no warning then.
+  void AskedBy(const std::string& user) { asker_ = user; }
+  // The same by a sweep, which decides as a watcher does.
+  void SweptBy(const std::string& user) { sweeper_ = user; }
 
   // The verdict differs from the one before. Only the log is told. `abandonment`: if it is
   // abandoned.
@@ -92,8 +93,9 @@ class Announcer {
 
   void Learn(const Snapshot& snapshot);
   spdlog::level::level_enum LevelOf(std::string_view reason) const;
-  std::string AskedText() const;  // ". Asked for by admin", or empty
-  std::string Name() const;       // "Cluster spark"; with its namespace if the owner is in another
+  // Returns ". Asked for by admin", and whose deletion it was before; empty: a watcher's own.
+  std::string AskedText(const char* asked = "Asked") const;
+  std::string Name() const;  // "Cluster spark"; with its namespace if the owner is in another
   void Write(const Line& line, const Snapshot& snapshot, const Log::Keys& more);
   // True: at least one was written.
   bool Record(Audience audience, const Occasion& occasion, const std::string& note,
@@ -102,7 +104,9 @@ class Announcer {
   EventRecorder& events_;
   Clock& clock_;
   Log& log_;
-  std::string asker_;  // of a command; empty: a watcher or a sweep decides
+  std::string asker_;           // of a command; empty: a watcher or a sweep decides
+  std::string sweeper_;         // empty: it is no sweep
+  std::optional<Marks> begun_;  // as whoever began the deletion left them, if it was taken over
   std::optional<Subject> subject_;
   std::optional<std::string> spared_for_;  // the refusal, while there was nothing else to tell
   MonotonicTime spared_at_{};

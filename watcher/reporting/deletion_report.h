@@ -19,6 +19,12 @@ struct DeletionReport {
   Duration took{0};
 
   std::string DeletesText() const;  // "4 deleted; 1 forbidden"; "" if none was sent
+  // Returns what was left, claims first: of those that stay for the same reason, of which there may
+  // be hundreds, the first three and how many more.
+  std::vector<std::string> Told() const;
 };
+
+// For people, behind what else is said: "; left: service/x; pod/y", or empty.
+std::string WhatIsLeft(std::vector<std::string> left);
 
 }  // namespace cluster_watcher

@@ -55,6 +55,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
       engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
       next_(driver_.clock.Now()),
       latest_(next_ + kLongestWait) {
+  announcer_.SweptBy(sweep.asker);
   observer_.SetRoot(std::move(root));
   observer_.HeedsOptOut();
 }

@@ -21,6 +21,7 @@ struct SweepTools {
   Log& log;
   EventRecorder& events;
   Dial dial;
+  std::string asker = {};  // as WhoAsks names them
 };
 
 // The end of a cluster or a claim.

@@ -83,6 +83,7 @@ TEST_F(ApiServerTest, ReadsTheCurrentContext) {
   EXPECT_EQ(found->token, "secret");
   EXPECT_EQ(found->token_file, "");
   EXPECT_EQ(found->default_namespace, "team");
+  EXPECT_EQ(found->user, "u1");
   EXPECT_EQ(found->source, "kubeconfig " + Path("config") + ", context dev");
   EXPECT_FALSE(found->insecure_skip_tls_verify);
 }

@@ -119,6 +119,17 @@ TEST(KubeObject, IsDescribedAsPeopleWriteIt) {
   EXPECT_EQ(object.Describe(), "pod/bob");
 }
 
+TEST(ObjectMeta, FinalizersAreReadOfWhatIsDeletedAndMakeItNoOther) {
+  EXPECT_EQ(ReadWith(R"("finalizers":["x/y"])")->held_by.names, "");
+  const std::string deleting = R"("deletionTimestamp":"2026-12-24T18:00:00Z","finalizers":)";
+  const ObjectMeta held = *ReadWith(deleting + R"(["x/y","z"])");
+  EXPECT_EQ(held.held_by.names, "x/y, z");
+  EXPECT_TRUE(HasOnlyNewStatus(held, *ReadWith(deleting + R"(["z"])")));
+  EXPECT_EQ(ReadWith(deleting + "7")->held_by.names, "");
+  EXPECT_EQ(ReadWith(deleting + "[\"" + std::string(1'000, 'x') + "\"]")->held_by.names.size(),
+            256u);
+}
+
 TEST(ObjectMeta, ToldApartFromOneThatHasOnlyANewStatus) {
   const char* before = R"("labels":{"a":"b"},"generation":3,"annotations":{"other/c":"x"})";
   ObjectMeta now = *ReadWith(R"("labels":{"a":"b"},"generation":3,"annotations":{"other/c":"y"})");

@@ -166,6 +166,19 @@ TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   EXPECT_EQ(text.back(), '\n');
 }
 
+TEST(Check, NamesTheAdmissionThatRefusesAndPromisesNoDeletion) {
+  const Snapshot snapshot = Look(Observation::kDeleting);
+  Decision decision = Decide(snapshot.facts);
+  decision.refused_by = "admission webhook deny.example.com: see to it";
+  const std::string text = Report(snapshot, decision, Settled(), OutputFormat::kText).text;
+  EXPECT_TRUE(Holds(text, "\nrefused by   admission webhook deny.example.com: see to it\n"))
+      << text;
+  EXPECT_FALSE(Holds(text, "\ndeletion     ")) << text;
+  const std::string json = Report(snapshot, decision, Settled(), OutputFormat::kJson).text;
+  EXPECT_TRUE(Holds(json, R"("remedy": "refused by admission webhook deny.example.com: see)"))
+      << json;
+}
+
 TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
   const ResolvedSettings settings = ResolveSettings(
       {{"poll-interval", "1s"}},

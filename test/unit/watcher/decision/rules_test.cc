@@ -215,6 +215,27 @@ TEST(Rules, WhatAPolicyForbidsIsHeldAndTheGuardsRefusalIsAMistake) {
   ExpectDecidedBy(0, guarded);
 }
 
+// The words of API servers 1.28 to 1.36.
+TEST(Rules, AnAdmissionThatRefusesIsNamedWithTheRemedy) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"HTTP 403: admission webhook \"deny.example.com\" denied the request: not on Fridays",
+       "admission webhook deny.example.com: "},
+      {"HTTP 500: Internal error occurred: failed calling webhook \"deny.example.com\": failed to "
+       "call webhook: Post \"https://deny.ops.svc:443/?timeout=10s\": no endpoints available",
+       "admission webhook deny.example.com, which can't be called"},
+      {"HTTP 422: deployments.apps \"m\" is forbidden: ValidatingAdmissionPolicy 'quiet' with "
+       "binding 'quiet-lab' denied request: no",
+       "admission policy quiet, by its binding quiet-lab: "},
+  };
+  for (const auto& [words, begins] : cases) {
+    EXPECT_TRUE(WhoRefuses(words).starts_with(begins)) << WhoRefuses(words);
+  }
+  for (const char* words : {"", "HTTP 500: etcdserver: no leader", "HTTP 403: User is forbidden",
+                            "failed calling webhook \"", "AdmissionPolicy 'half"}) {
+    EXPECT_EQ(WhoRefuses(words), "") << words;
+  }
+}
+
 TEST(Rules, AnotherDriverKeepsWhatIsAbandonedAndChangesNothingElse) {
   for (const Row& row : Rows()) {
     SCOPED_TRACE(row.text);

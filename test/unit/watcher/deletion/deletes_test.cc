@@ -125,6 +125,17 @@ TEST_F(DeletesTest, AMarkOfAClaimThatIsRefusedPermanentlyIsNotTriedAgain) {
   EXPECT_TRUE(claims.empty());
 }
 
+TEST_F(DeletesTest, TheWordsOfATransientFailureAreKnownUntilItIsAccepted) {
+  const auto maps = MakeMaps(30);
+  Refuse("DELETE", "configmaps", 500);
+  EXPECT_FALSE(Send(maps));
+  EXPECT_EQ(deletes_.sent().failed.size(), 20u) << "no more would be named";
+  EXPECT_NE(deletes_.sent().failed.begin()->second.find("HTTP 500"), std::string::npos);
+  kubernetes_.GetFaults().Clear();
+  EXPECT_TRUE(Send(maps));
+  EXPECT_TRUE(deletes_.sent().failed.empty());
+}
+
 TEST_F(DeletesTest, AFewOfManyAreNamed) {
   Send(MakeMaps(30));
   EXPECT_EQ(deletes_.first_deleted().size(), 20u);

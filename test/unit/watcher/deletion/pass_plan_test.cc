@@ -289,6 +289,23 @@ TEST(PassPlan, WhatIsToGoLastAndIsHeldBackIsNamed) {
             std::vector<std::string>{"configmap/conf: kept would go with it"});
 }
 
+TEST(PassPlan, WhatIsNotGoneByTheDeadlineIsNamedWithWhatIsKnownOfIt) {
+  World world;
+  world.Find("worker").meta.deleting = true;
+  world.Find("worker").meta.held_by.names = "example.com/a, example.com/b";
+  world.Find("worker-1").meta.deleting = true;
+  world.sent.failed[Uid("ui")] = "delete services \"ui\": HTTP 500";
+  EXPECT_EQ(NamesOfLeft(world.view, world.memory, world.sent, true),
+            (Names{"deployment.apps/worker: not gone by the deadline, held by the finalizer "
+                   "example.com/a, example.com/b",
+                   "service/ui: not gone by the deadline: delete services \"ui\": HTTP 500",
+                   "pod/worker-1: not gone by the deadline, terminating"}));
+  EXPECT_TRUE(NamesOfLeft(world.view, world.memory, world.sent, false).empty());
+  world.sent.failed[Uid("conf")] = "HTTP 503";
+  EXPECT_EQ(NamesOfLeft(world.view, world.memory, world.sent, true).back(),
+            "configmap/conf: not gone by the deadline: HTTP 503");
+}
+
 TEST(PassPlan, WhatEndsItByTheRoot) {
   const ClusterId cluster{"lab", DefaultProfile(), "spark"};
   const WatcherId me{"m", "1"};

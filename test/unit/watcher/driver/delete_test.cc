@@ -93,6 +93,18 @@ class DeleteTest : public DriverLab {
                       R"("status":{"phase":"Running"}})");
     return ObjectUid(kPods + ("/" + name));
   }
+  // The note of the last Event with this reason.
+  std::string LastNote(const std::string& reason) {
+    const auto list =
+        JsonDocument::Parse(Read("/apis/events.k8s.io/v1/namespaces/lab/events").body);
+    std::pair<std::string, std::string> last;
+    for (const JsonValue event : list->root()["items"].Elements()) {
+      if (event["reason"].AsString() != reason) continue;
+      last = std::max(last, {std::string(*event["eventTime"].AsString()),
+                             std::string(*event["note"].AsString())});
+    }
+    return last.second;
+  }
   bool IsWhole() { return Exists(kRoot) && Exists(kWorker) && Exists(kService); }
   bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
   void HoldByFinalizer(const std::string& path) {
@@ -448,6 +460,62 @@ TEST_F(DeleteTest, ItsEventsNameWhoAsked) {
   const std::string events =
       kubernetes_.Admin("GET", "/apis/events.k8s.io/v1/namespaces/lab/events").body;
   EXPECT_NE(events.find("Asked for by admin"), std::string::npos) << events;
+}
+
+TEST_F(DeleteTest, TheLastEventAndTheLastLineNameWhoAsked) {
+  MakeEphemeral("deployment.apps/bob");
+  waits_ = true;
+  EXPECT_EQ(Asked().said, "cluster spark deleted");
+  for (const char* reason : {"ClusterDeleting", "ClusterDeleted"}) {
+    EXPECT_TRUE(LastNote(reason).ends_with(". Asked for by admin")) << LastNote(reason);
+  }
+  EXPECT_TRUE(log_text_.str().ends_with(". Asked for by admin\n")) << log_text_.str();
+  EXPECT_EQ(kubernetes_.Count("POST", "selfsubjectreviews"), 1u) << "it is asked once";
+}
+
+TEST_F(DeleteTest, WhoMayNotAskWhoTheyAreDeletesAllTheSame) {
+  waits_ = true;
+  Refuse("POST", "selfsubjectreviews", 403);
+  EXPECT_EQ(Asked().said, "cluster spark deleted");
+  EXPECT_TRUE(IsDeleted());
+  EXPECT_TRUE(
+      LastNote("ClusterDeleted").ends_with(". Asked for by somebody who may not ask who they are"))
+      << LastNote("ClusterDeleted");
+}
+
+TEST_F(DeleteTest, WhatIsCalledOffNamesWhoAskedForIt) {
+  MakeEphemeral("deployment.apps/bob");
+  Before("PATCH", "spark-m", 2, [this] { Annotate(kRoot, "hold-until", "2099-01-01T00:00:00Z"); });
+  EXPECT_EQ(Ended("bob").said, "kept: held");
+  EXPECT_TRUE(LastNote("ClusterSpared").ends_with(". Its deletion was asked for by admin"))
+      << LastNote("ClusterSpared");
+}
+
+// Without a master root its end was told to nobody but who waited.
+TEST_F(DeleteTest, WhatIsLeftWithoutAMasterRootIsTold) {
+  Delete(kRoot);
+  kubernetes_.Settle();
+  Refuse("DELETE", "/services/", 403);
+  EXPECT_EQ(Asked().exit, DriverExit::kFailed);
+  const std::string note = LastNote("ClusterDeleting");
+  EXPECT_NE(note.find("is not all deleted; left: service/spark: delete services"),
+            std::string::npos)
+      << note;
+  EXPECT_TRUE(note.ends_with(". Its deletion was asked for by admin")) << note;
+}
+
+TEST_F(DeleteTest, WhoWaitsIsToldWhichFinalizerHoldsIt) {
+  waits_ = true;
+  MakeMap("held");
+  HoldByFinalizer(kMaps + std::string("/held"));
+  clock_.At(clock_.elapsed + std::chrono::minutes(20),
+            [this] { Let(kMaps + std::string("/held")); });
+  EXPECT_EQ(Asked().exit, DriverExit::kFailed);
+  const std::string note = LastNote("ClusterDeleted");
+  EXPECT_NE(note.find("configmap/held: not gone by the deadline, held by the finalizer "
+                      "example.com/held"),
+            std::string::npos)
+      << note;
 }
 
 TEST_F(DeleteTest, ARootThatMustStayIsTriedOnceAndNamed) {

@@ -55,6 +55,30 @@ TEST_F(WhoActsTest, APodThatCannotBeReadIsACommandAndIsSaid) {
   EXPECT_FALSE(refused.warning.empty());
 }
 
+TEST_F(WhoActsTest, WhoAsksIsTheUserThatTheApiServerKnows) {
+  EXPECT_EQ(WhoAsks(tools_), "admin");
+  EXPECT_EQ(kubernetes_.Count("POST", "selfsubjectreviews"), 1u);
+}
+
+TEST_F(WhoActsTest, WhereThatIsNotToldItSaysSo) {
+  DriverTools named = tools_;
+  named.user = "alice";
+  const std::string unknown = "somebody who may not ask who they are";
+  for (const int status : {403, 404, 500}) {
+    Refuse("POST", "selfsubjectreviews", status);
+    const auto began = clock_.elapsed;
+    EXPECT_EQ(WhoAsks(tools_), unknown) << status;
+    EXPECT_EQ(WhoAsks(named), unknown + ", by their kubeconfig \"alice\"");
+    EXPECT_LE(clock_.elapsed - began, std::chrono::seconds(20)) << status;
+    kubernetes_.GetFaults().Clear();
+  }
+  kubernetes_.on_answer = [](const small_kubernetes::Request&, const small_kubernetes::User&,
+                             small_kubernetes::Response& response) {
+    response.body = R"({"status":{"userInfo":{"username":7}}})";
+  };
+  EXPECT_EQ(WhoAsks(tools_), unknown);
+}
+
 TEST_F(WhoActsTest, NoTwoCommandsAreOne) {
   EXPECT_NE(SomeCommand().uid, SomeCommand().uid);
   EXPECT_FALSE(SomeCommand().IsPod());

@@ -8,6 +8,7 @@
 #include "metrics/http/exposition.h"
 #include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
+#include "watcher/deletion/judged_look.h"
 #include "watcher/reporting/logging.h"
 
 namespace cluster_watcher {
@@ -88,6 +89,31 @@ TEST_F(JudgeTest, WhatTheGuardRefusesIsMisconfiguredWhileTheDriverLives) {
   EXPECT_EQ(Look(), Reason::kActive) << "nothing was refused since";
   judge_.NotePolicy();
   EXPECT_EQ(Look(), Reason::kActive) << "that is the brake's, and the driver lives";
+}
+
+// It is told, and changes nothing: a transient failure is tried again.
+TEST_F(JudgeTest, AWebhookThatCanNotBeCalledIsNamed) {
+  Delete(kDriver);
+  const Snapshot look = observer_.SureLook({});
+  const Decision before = cluster_watcher::Decide(look.facts);
+  EXPECT_EQ(AskPolicy(client_, std::nullopt, look, before).refused_by, "");
+  small_kubernetes::Fault fault;
+  fault.method = "PATCH";
+  fault.contains = "dryRun=All";
+  fault.times = 0;
+  fault.response = {
+      500,
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,)"
+      R"("message":"Internal error occurred: failed calling webhook \"deny.example.com\": failed to )"
+      R"(call webhook: no endpoints available for service \"deny\"","details":{"causes":[{"message":)"
+      R"("failed calling webhook \"deny.example.com\": no endpoints available"}]}})",
+      "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(fault);
+  const Decision told = AskPolicy(client_, std::nullopt, look, before);
+  EXPECT_EQ(told.reason, before.reason);
+  EXPECT_TRUE(told.refused_by.starts_with("admission webhook deny.example.com, which can't be"))
+      << told.refused_by;
+  EXPECT_TRUE(told.remedy().starts_with("refused by admission webhook deny.example.com"));
 }
 
 TEST_F(JudgeTest, APolicyThatRefusesIsAskedEachTimeAndConfirmationBeginsAnew) {

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/null_sink.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include <set>
+#include <sstream>
 
+#include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 
 namespace cluster_watcher {
@@ -201,6 +204,59 @@ TEST_F(AnnouncerTest, WhatWasLeftIsNamed) {
             "Cluster spark is deleted (owner-absent): 3 members and the master root, in 1m30s "
             "(deletes: 2 deleted; 1 forbidden); left: service/ui: kept; left: secret/key: "
             "forbidden");
+}
+
+TEST_F(AnnouncerTest, ClaimsThatStayAreNamedFirstAndCounted) {
+  DeletionReport report;
+  for (int i = 0; i < 40; ++i) {
+    report.left.push_back("pod/" + std::string(60, 'x') + std::to_string(i) + ": kept");
+  }
+  for (int i = 0; i < 100; ++i) {
+    report.left.push_back("persistentvolumeclaim/data-" + std::to_string(i) +
+                          ": volumes are preserved");
+  }
+  report.left.push_back("persistentvolumeclaim/other: its StatefulSet stays");
+  announcer_.AskedBy("alice");
+  announcer_.Deleted(snapshot_, "asked", report);
+  const std::string note = Note();
+  EXPECT_NE(
+      note.find("; left: persistentvolumeclaim/data-0, persistentvolumeclaim/data-1, "
+                "persistentvolumeclaim/data-2 and 97 more: volumes are preserved; left: pod/"),
+      std::string::npos)
+      << note;
+  EXPECT_NE(note.find("; left: persistentvolumeclaim/other: its StatefulSet stays"),
+            std::string::npos);
+  EXPECT_TRUE(note.ends_with(".... Asked for by alice")) << note;
+  EXPECT_EQ(note.size(), 1024u);
+}
+
+TEST_F(AnnouncerTest, WhatACommandBeganIsSaidWithWhatIsKnown) {
+  Marks marks;
+  marks.condemned_by = {"cli", "bcdfg"};
+  marks.reason = "asked";
+  marks.deleting_since = clock_.WallNow();
+  announcer_.TakenOver(snapshot_, marks);
+  announcer_.Deleted(snapshot_, "owner-absent", {});
+  const std::string begun = ". Begun by cli/bcdfg (asked) at " + FormatTime(clock_.WallNow());
+  EXPECT_EQ(Notes("ClusterDeleted"),
+            (Texts{"Cluster spark is deleted (owner-absent): 0 members, in 0s" + begun}));
+  announcer_.Condemned(snapshot_, decision_, abandonment_);
+  announcer_.Spared(snapshot_, Refusal::kHold, "held");
+  EXPECT_EQ(Notes("ClusterSpared"), (Texts{"Cluster spark is spared (hold): held"}))
+      << "the next deletion is its own";
+}
+
+TEST_F(AnnouncerTest, ASweepIsNamedAndWarnsAllTheSame) {
+  std::ostringstream text;
+  Log log(LogLevel::kWarn, LogFormat::kJson,
+          std::make_shared<spdlog::sinks::ostream_sink_st>(text));
+  Announcer announcer(events_, clock_, log);
+  announcer.SweptBy("system:serviceaccount:ops:sweep");
+  announcer.Deleted(snapshot_, "owner-absent", {});
+  EXPECT_TRUE(Note().ends_with(". Asked for by a sweep of system:serviceaccount:ops:sweep"));
+  const auto line = JsonDocument::Parse(text.str());
+  ASSERT_TRUE(line) << text.str();
+  EXPECT_EQ(line->root()["askedBy"].AsString(), "system:serviceaccount:ops:sweep");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class SweepTest : public DriverLab {
     const auto dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return Failure("no step reaches anything here");
     };
-    const SweepTools tools{driver, settings, metrics_, log_, events, dial};
+    const SweepTools tools{driver, settings, metrics_, log_, events, dial, asker_};
     const auto progress =
         cluster_watcher::Sweep(tools, {ns, SomeCommand(), {{DefaultProfile(), glance}}},
                                {[this](const std::string& where, const std::string& what,
@@ -61,6 +61,7 @@ class SweepTest : public DriverLab {
     EXPECT_TRUE(progress) << (progress ? "" : progress.error().message);
     return progress ? *progress : SweepProgress{};
   }
+  std::string Events() { return Read("/apis/events.k8s.io/v1/namespaces/lab/events").body; }
   const Swept& Told(const std::string& what = "lab/cluster spark") { return told_[what]; }
   void RecordOwner(const std::string& uid) {
     MarkRoot("recorded-owner",
@@ -114,6 +115,7 @@ class SweepTest : public DriverLab {
   }
 
   const std::string kClaims = "/api/v1/namespaces/lab/persistentvolumeclaims/";
+  std::string asker_;
   std::ostringstream log_text_;
   Log log_{LogLevel::kDebug, LogFormat::kText,
            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
@@ -379,6 +381,35 @@ TEST_F(SweepTest, WhatCannotBeCarriedOnHoldsUpNothingElse) {
       << Told().detail;
 }
 
+TEST_F(SweepTest, ItsLastEventNamesWhoseSweepItIs) {
+  asker_ = "system:serviceaccount:ops:sweep";
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+  const std::string events = Events();
+  const std::size_t last = events.find("Cluster spark is deleted (owner-absent)");
+  ASSERT_NE(last, std::string::npos) << events;
+  EXPECT_NE(events.find(". Asked for by a sweep of system:serviceaccount:ops:sweep\"", last),
+            std::string::npos)
+      << events;
+}
+
+TEST_F(SweepTest, WhatHoldsTheRootWhenItIsGivenUpIsNamed) {
+  LoseDriver();
+  Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})");
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Pod",)" +
+                    Meta("held", R"(,"finalizers":["example.com/pod"],"labels":{)"
+                                 R"("oshinko-cluster":"spark"})") +
+                    R"(,"spec":{"containers":[{"name":"m","image":"x"}]},)"
+                    R"("status":{"phase":"Running"}})");
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Sweep().failed, 1u);
+  EXPECT_NE(Told().detail.find("deployment.apps/spark-m, held by the finalizer"), std::string::npos)
+      << Told().detail;
+  EXPECT_NE(Told().detail.find("pod/held, held by the finalizer example.com/pod"),
+            std::string::npos)
+      << Told().detail;
+}
+
 TEST_F(SweepTest, WhatWasDeletedButForSomethingHasFailed) {
   LoseDriver();
   MakeMap("forbidden");
@@ -407,7 +438,13 @@ TEST_F(SweepTest, WhatCannotBeDeletedHoldsUpNothingElseAndIsGoneOnWithLater) {
   EXPECT_EQ(progress.failed, 1u);
   EXPECT_EQ(progress.deleted, 1u);
   EXPECT_EQ(Told().what, Swept::What::kFailed);
-  EXPECT_EQ(Told().detail, "not all of it could be deleted by the deadline");
+  const std::string why =
+      "not all of it could be deleted by the deadline; left: "
+      "deployment.apps/spark-m: delete deployments.apps \"spark-m\"";
+  EXPECT_TRUE(Told().detail.starts_with(why)) << Told().detail;
+  EXPECT_NE(Events().find(R"("note":"Cluster spark: not all of it could be deleted)"),
+            std::string::npos)
+      << Events();
   EXPECT_FALSE(Exists(kWorker));
   EXPECT_EQ(Mark("phase"), "deleting");
   kubernetes_.GetFaults().Clear();
