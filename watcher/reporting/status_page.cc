@@ -36,8 +36,7 @@ dl{display:grid;grid-template-columns:11rem minmax(0,1fr);gap:.5rem 1rem;margin:
 dt,footer{opacity:.75}
 dd{margin:0}
 progress{display:block;width:100%;max-width:20rem;margin-top:.375rem;accent-color:var(--tone)}
-code{display:block;overflow-x:auto;white-space:nowrap;user-select:all}
-code{font:.875rem/1.75 ui-monospace,monospace}
+code{font:.875rem/1.5 ui-monospace,monospace;word-break:break-all;user-select:all}
 footer{margin-top:1.5rem;padding-top:.5rem;border-top:1px solid;font-size:.875rem}
 footer a{display:inline-block;padding:.5rem .75rem .5rem 0;color:inherit}
 @media(max-width:34rem){dl{display:block}dd{margin-bottom:.75rem}}
@@ -117,7 +116,7 @@ std::string Members(const WatcherStatus& status) {
 }
 
 std::string Took(const WatcherStatus& status) {
-  return FormatDuration(std::chrono::round<std::chrono::seconds>(status.deletion_took));
+  return FormatDuration(std::chrono::round<Duration>(status.deletion_took));
 }
 
 // The verdict's own words hold until the point of no return.

@@ -166,7 +166,7 @@ TEST(StatusPageTest, ADeletionThatIsDoneSaysHowLongItTook) {
   WatcherStatus status = In("done");
   status.deletion_took = std::chrono::milliseconds(12'400);
   EXPECT_EQ(State(status), "is deleted");
-  EXPECT_EQ(Row(status, "Took"), "12s");
+  EXPECT_EQ(Row(status, "Took"), "12.4s") << "as the Event says it";
   EXPECT_EQ(Row(status, "What would change it"), "missing");
   EXPECT_EQ(Row(status, "Deletion due"), "missing");
 }
