@@ -69,6 +69,12 @@ double UnixSecondsOrZero(std::optional<WatcherMetrics::WallTime> time) {
   return time ? UnixSeconds(*time) : 0;
 }
 
+std::optional<WatcherMetrics::WallTime> TimeOf(const Gauge& gauge) {
+  if (gauge.Value() == 0) return std::nullopt;
+  return WatcherMetrics::WallTime(std::chrono::duration_cast<WatcherMetrics::WallTime::duration>(
+      WatcherMetrics::Seconds(gauge.Value())));
+}
+
 }  // namespace
 
 WatcherMetrics::WatcherMetrics(Registry& registry, const std::string& version,
@@ -198,6 +204,29 @@ std::vector<prometheus::MetricFamily> WatcherMetrics::Collect() const {
   return registry_.Collect();
 }
 
+WatcherStatus WatcherMetrics::Status() const {
+  const std::lock_guard lock(mutex_);
+  WatcherStatus now = texts_;
+  for (const Verdict& v : verdicts_.all) {
+    if (v.gauge->Value() != 1) continue;
+    now.verdict = v.verdict;
+    now.reason = v.reason;
+  }
+  for (const Word<Gauge>& phase : deletion_.phases) {
+    if (phase.metric->Value() == 1) now.phase = phase.word;
+  }
+  now.confirmations = static_cast<int>(verdicts_.confirmations->Value());
+  now.last_look = TimeOf(*polls_.last_definite);
+  now.abandoned_since = TimeOf(*verdicts_.abandoned_since);
+  now.deletion_due = TimeOf(*verdicts_.deletion_due);
+  now.deletion_deadline = TimeOf(*deletion_.deadline);
+  now.deletion_took = Seconds(deletion_.duration->Value());
+  now.members_found = static_cast<std::int64_t>(deletion_.members_found->Value());
+  now.members_remaining = static_cast<std::int64_t>(deletion_.members_remaining->Value());
+  now.dry_run = deletion_.dry_run->Value() == 1;
+  return now;
+}
+
 template <typename Metric>
 Metric* WatcherMetrics::Find(const Words<Metric>& words, std::string_view word) {
   const auto found = std::ranges::find(words, word, &Word<Metric>::word);
@@ -228,6 +257,9 @@ void WatcherMetrics::SetCluster(const std::string& name, const std::string& owne
   if (owner_.cluster != nullptr && owner_.cluster != &now)
     owner_.cluster_family->Remove(owner_.cluster);
   owner_.cluster = &now;
+  texts_.cluster = name;
+  texts_.owner = owner;
+  texts_.owner_namespace = owner_namespace;
 }
 
 void WatcherMetrics::SetOwnerReplicas(std::int64_t desired) {
@@ -241,6 +273,11 @@ void WatcherMetrics::SetVerdict(std::string_view verdict, std::string_view reaso
   if (!known) return;
   const std::lock_guard lock(mutex_);
   for (const Verdict& v : verdicts_.all) v.gauge->Set(is_it(v) ? 1 : 0);
+}
+
+void WatcherMetrics::Explain(VerdictWords words) {
+  const std::lock_guard lock(mutex_);
+  texts_.words = std::move(words);
 }
 
 void WatcherMetrics::SetAbandonedSince(std::optional<WallTime> since) {
@@ -319,12 +356,14 @@ void WatcherMetrics::SetMissingPermissions(
   const std::lock_guard lock(mutex_);
   for (Gauge* gauge : permissions_.missing) permissions_.family->Remove(gauge);
   permissions_.missing.clear();
+  texts_.missing_permissions.clear();
   for (const auto& [verb, resource] : missing) {
     Gauge& gauge = permissions_.family->Add({{"verb", verb}, {"resource", resource}});
     gauge.Set(1);
     // A permission that is missing in two namespaces has one series.
     if (std::ranges::find(permissions_.missing, &gauge) == permissions_.missing.end()) {
       permissions_.missing.push_back(&gauge);
+      texts_.missing_permissions.push_back(verb + " " + resource);
     }
   }
 }

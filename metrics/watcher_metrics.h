@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/watcher_status.h"
+
 namespace cluster_watcher {
 
 class WatcherMetrics final : public prometheus::Collectable {
@@ -43,6 +45,9 @@ class WatcherMetrics final : public prometheus::Collectable {
   // two. (The registry's own Collect may run in the middle of a change.)
   std::vector<prometheus::MetricFamily> Collect() const override;
 
+  // Returns the same state for people.
+  WatcherStatus Status() const;
+
   // While a thread holds this lock its changes appear as one; a scrape waits.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> Together() {
     return std::unique_lock(mutex_);
@@ -60,6 +65,8 @@ class WatcherMetrics final : public prometheus::Collectable {
   // Counts a watch that has to be started again: "closed", "expired", "stalled", "error".
   void WatchRestarted(std::string_view reason);
   void SetVerdict(std::string_view verdict, std::string_view reason);
+  // The words for this verdict, which only Status shows.
+  void Explain(VerdictWords words);
   // When the current run of abandoned verdicts began; nullopt while the cluster is kept.
   void SetAbandonedSince(std::optional<WallTime> since);
   // The earliest time at which the cluster will be deleted if nothing changes; nullopt while it is
@@ -126,8 +133,9 @@ class WatcherMetrics final : public prometheus::Collectable {
   const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  // Groups changes of several series; guards the three vectors.
+  // Groups changes of several series; guards the three vectors and the texts.
   mutable std::recursive_mutex mutex_;
+  WatcherStatus texts_;  // its numbers, and the words of the contract, are read from the gauges
 
   struct {
     Words<prometheus::Counter> results;

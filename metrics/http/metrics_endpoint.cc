@@ -46,9 +46,9 @@ constexpr const char* kIndex =
     "<title>cluster-watcher</title>\n"
     "<h1>cluster-watcher</h1>\n"
     "<ul>\n"
-    "<li><a href=\"/metrics\">/metrics</a>\n"
-    "<li><a href=\"/healthz\">/healthz</a>\n"
-    "<li><a href=\"/readyz\">/readyz</a>\n"
+    "<li><a href=\"metrics\">/metrics</a>\n"
+    "<li><a href=\"healthz\">/healthz</a>\n"
+    "<li><a href=\"readyz\">/readyz</a>\n"
     "</ul>\n";
 
 struct Answer {
@@ -57,6 +57,17 @@ struct Answer {
   const char* content_type = kPlain;
   std::vector<std::pair<const char*, const char*>> headers = {};  // Beyond those of every answer.
 };
+
+Answer Page(std::string html) {
+  return {MHD_HTTP_OK,
+          std::move(html),
+          "text/html; charset=utf-8",
+          {{"Content-Security-Policy",
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+            "frame-ancestors 'none'"},
+           {"X-Content-Type-Options", "nosniff"},
+           {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"}}};
+}
 
 Answer Ask(const std::function<bool()>& question, const char* if_not) {
   if (question && !question()) return {MHD_HTTP_SERVICE_UNAVAILABLE, if_not};
@@ -311,7 +322,7 @@ Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_
       return Ask(endpoint_.health_.ready,
                  "no poll has been definite yet, or the settings contradict each other\n");
     }
-    return {MHD_HTTP_OK, kIndex, "text/html; charset=utf-8"};
+    return Page(endpoint_.page_ ? endpoint_.page_() : kIndex);
   } catch (const std::exception& error) {  // Sources and health checks aren't only our code.
     return {MHD_HTTP_INTERNAL_SERVER_ERROR,
             std::string("the answer could not be made: ") + error.what() + "\n"};
@@ -320,11 +331,12 @@ Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_
 
 MetricsEndpoint::MetricsEndpoint(std::string address,
                                  std::vector<const prometheus::Collectable*> sources, Health health,
-                                 EndpointLimits limits)
+                                 EndpointLimits limits, PageMaker page)
     : address_(std::move(address)),
       sources_(std::move(sources)),
       health_(std::move(health)),
-      limits_(limits) {}
+      limits_(limits),
+      page_(std::move(page)) {}
 
 MetricsEndpoint::~MetricsEndpoint() = default;
 

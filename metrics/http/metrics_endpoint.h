@@ -1,4 +1,4 @@
-// The HTTP endpoint for operators and the kubelet: /metrics, /healthz and /readyz.
+// The HTTP endpoint for operators and the kubelet: /metrics, /healthz and /readyz, and a page at /.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -22,6 +22,10 @@ struct Health {
   std::function<bool()> ready;  // /readyz; false before a first definite poll, or misconfigured.
 };
 
+// Makes the page at /: HTML with no more than its own text and style, for browsers are told to load
+// and run nothing else. Called on the endpoint's thread, at any time. Empty: a page of links.
+using PageMaker = std::function<std::string()>;
+
 struct EndpointLimits {
   std::size_t connections = 64;
   std::chrono::milliseconds connection_age = std::chrono::seconds(10);
@@ -37,7 +41,7 @@ class MetricsEndpoint {
   // `address` is `:PORT` (all interfaces, IPv6 too where the machine has it), `IPV4:PORT` or
   // `[IPV6]:PORT`; port 0 lets the system choose. `sources` must outlive the endpoint.
   MetricsEndpoint(std::string address, std::vector<const prometheus::Collectable*> sources,
-                  Health health, EndpointLimits limits = {});
+                  Health health, EndpointLimits limits = {}, PageMaker page = {});
   ~MetricsEndpoint();
   MetricsEndpoint(const MetricsEndpoint&) = delete;  // The thread holds its address.
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
@@ -59,6 +63,7 @@ class MetricsEndpoint {
   const std::vector<const prometheus::Collectable*> sources_;
   const Health health_;
   const EndpointLimits limits_;
+  const PageMaker page_;
   Scrapers scrapers_;
   std::uint16_t port_ = 0;
   std::unique_ptr<Server> server_;  // Last, because its thread uses the other fields.

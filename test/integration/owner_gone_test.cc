@@ -34,6 +34,31 @@ TEST_F(OwnerGone, DeletedInTheBackgroundTheClusterGoesAndEventsTellIt) {
   EXPECT_TRUE(StopsWell(watcher));
 }
 
+TEST_F(OwnerGone, ThePageTellsHowFarItIs) {
+  MakeCluster();
+  MakeDriver();
+  MakeMember("held", true);
+  Watcher& watcher = WatchOver("deployment/bob");
+  const auto tells = [&](const std::string& text) {
+    return Eventually([&] { return watcher.Page().find(text) != std::string::npos; })
+           << ": " << text << " in " << watcher.Page();
+  };
+  ASSERT_TRUE(Shows(watcher, "keep: active"));
+  EXPECT_TRUE(tells("<h1>" + ns_ + "/" + kCluster + "</h1>"));
+  EXPECT_TRUE(tells("<dd>deployment.apps/bob</dd>"));
+  EXPECT_TRUE(tells("<dd>keep: active</dd>"));
+  EXPECT_TRUE(tells("<dd>watching</dd>"));
+
+  api().Delete("deployments", ns_, "bob");
+  EXPECT_TRUE(tells("<dd>deleting</dd>"));
+  EXPECT_TRUE(tells("<dd>abandoned: owner-absent</dd>"));
+  EXPECT_TRUE(tells(" 1 remaining"));
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  ASSERT_TRUE(Finishes(watcher));
+  EXPECT_TRUE(tells("<dd>done</dd>"));
+  EXPECT_TRUE(StopsWell(watcher));
+}
+
 TEST_F(OwnerGone, DeletedInTheForegroundTheClusterGoes) {
   MakeCluster();
   MakeDriver();

@@ -111,6 +111,11 @@ int Watcher::Health(const std::string& path) {
   return health ? health->status : 0;
 }
 
+std::string Watcher::Page() {
+  const HttpResult page = Fetch("/");
+  return page && page->status == 200 ? page->body : "";
+}
+
 std::size_t Watcher::LinesWith(const std::string& text) const {
   std::istringstream lines(Log());
   std::size_t count = 0;

@@ -27,6 +27,7 @@ class Watcher {
 
   int Port() const;                     // of metrics and health; 0: not listening yet
   int Health(const std::string& path);  // HTTP status of /healthz or /readyz; 0: no answer
+  std::string Page();                   // for people; "": no answer
 
   // --- The process.
   std::string Log() const { return ReadWhole(files_ + ".log"); }

@@ -20,6 +20,7 @@
 #include "watcher/reporting/events.h"
 #include "watcher/reporting/logging.h"
 #include "watcher/reporting/metrics_port.h"
+#include "watcher/reporting/status_page.h"
 
 namespace cluster_watcher {
 namespace {
@@ -68,7 +69,8 @@ int RunWatch(const Invocation& invocation, const Environment& environment, Clock
   ProcessMetrics process_metrics;
   MetricsEndpoint endpoint(
       at_start.listen, {&metrics, &process_metrics},
-      {[&] { return health.IsAlive(clock.Now()); }, [&] { return health.IsReady(); }});
+      {[&] { return health.IsAlive(clock.Now()); }, [&] { return health.IsReady(); }}, {},
+      [&] { return PageFor(metrics.Status(), clock.WallNow()); });
   MetricsPort port([&] { return endpoint.Start(); }, [&] { return endpoint.port(); }, clock,
                    log.logger());
 

@@ -1,6 +1,7 @@
 #include "watcher/loop/poll_view.h"
 
 #include <string_view>
+#include <utility>
 
 namespace cluster_watcher {
 namespace {
@@ -9,6 +10,14 @@ constexpr Duration kRepeatUnknown = std::chrono::minutes(5);
 
 bool IsInSurge(const std::optional<Abandonment>& on_its_way) {
   return on_its_way && !on_its_way->surge.empty();
+}
+
+VerdictWords WordsFor(const Decision& decision, const std::optional<Abandonment>& on_its_way) {
+  VerdictWords words;
+  words.why = IsInSurge(on_its_way) ? decision.detail + "; " + on_its_way->surge : decision.detail;
+  words.why = FitNote("", std::move(words.why), "");  // it may be long, and stays
+  words.remedy = decision.remedy();
+  return words;
 }
 
 }  // namespace
@@ -58,8 +67,14 @@ void PollView::ShowMetrics(const Snapshot& snapshot, const Decision& decision,
   if (decision.abandoned() && !abandoned_since_) abandoned_since_ = now;
   metrics.SetAbandonedSince(abandoned_since_);
   metrics.SetSurge(IsInSurge(on_its_way));
-  const bool due = on_its_way && !on_its_way->dry_run;
-  metrics.SetDeletionDue(due ? std::optional(now + on_its_way->due_in) : std::nullopt);
+  const bool is_due = on_its_way && !on_its_way->dry_run;
+  const auto due = is_due ? std::optional(now + on_its_way->due_in) : std::nullopt;
+  metrics.SetDeletionDue(due);
+  VerdictWords words = WordsFor(decision, on_its_way);
+  words.ns = tools_.settings->ns;
+  words.confirmations = tools_.settings->confirmations;
+  if (due && snapshot.root) words.hold = HoldCommand(snapshot, *due);
+  metrics.Explain(std::move(words));
   if (snapshot.cluster && facts.root_read) {
     const std::string owner = snapshot.OwnerText();
     const char* none = decision.reason == Reason::kShared ? "<shared>" : "<unknown>";

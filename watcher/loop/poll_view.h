@@ -1,4 +1,5 @@
-// Shows what a poll came to: in the metrics and /readyz always, in the log when it changes.
+// Shows what a poll came to: in the metrics, the page and /readyz always, in the log when it
+// changes.
 #pragma once
 
 #include <optional>

@@ -81,7 +81,16 @@ void AddDecision(JsonWriter& line, const Decision& decision) {
   line.Field("detail", decision.detail);
 }
 
+// Returns the end of a command that annotates something so that it holds.
+std::string HoldUntil(WallTime due) {
+  return std::string(" --overwrite ") + annotation::kHoldUntil + "=" + At(due + kProposedHold);
+}
+
 }  // namespace
+
+std::string HoldCommand(const Snapshot& look, WallTime due) {
+  return "kubectl annotate -n " + look.cluster->ns + " " + look.root->Describe() + HoldUntil(due);
+}
 
 // The level of a deletion with this reason: none that was meant to come is a warning.
 spdlog::level::level_enum Announcer::LevelOf(std::string_view reason) const {
@@ -187,17 +196,13 @@ bool Announcer::Warn(const Snapshot& snapshot, const Decision& decision,
                      const Abandonment& abandonment, std::stop_token stop) {
   Learn(snapshot);
   const WallTime due = ServerNow(snapshot, clock_) + abandonment.due_in;
-  const std::string& ns = snapshot.cluster->ns;
-  const std::string until =
-      std::string(" --overwrite ") + annotation::kHoldUntil + "=" + At(due + kProposedHold);
   const std::string when = " be deleted at " + At(due) + ", in " + About(abandonment.due_in);
   std::string why = Because(snapshot, decision.detail);
-  std::string hold =
-      " To keep it: kubectl annotate -n " + ns + " " + snapshot.root->Describe() + until;
+  std::string hold = " To keep it: " + HoldCommand(snapshot, due);
   if (!abandonment.surge.empty()) {
     why += "; " + abandonment.surge;
-    hold = " To keep all clusters of the namespace: kubectl annotate namespace " + ns + until +
-           "." + hold;
+    hold = " To keep all clusters of the namespace: kubectl annotate namespace " +
+           snapshot.cluster->ns + HoldUntil(due) + "." + hold;
   }
   return Record(Audience::kAllWhoCare, {EventType::kWarning, "ClusterAbandoned", "Watching"},
                 FitNote(Name() + " looks abandoned (" + ToString(decision.reason) + "): ", why,

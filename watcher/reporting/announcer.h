@@ -20,6 +20,10 @@
 
 namespace cluster_watcher {
 
+// Returns the command that keeps the cluster of a look that has a master root, for a day from `due`
+// on: "kubectl annotate ...".
+std::string HoldCommand(const Snapshot& look, WallTime due);
+
 class Announcer {
  public:
   Announcer(EventRecorder& events, Clock& clock, Log& log)

@@ -258,6 +258,50 @@ TEST_F(WatcherMetricsTest, WhatIsChangedTogetherIsSeenTogether) {
   changes.join();
 }
 
+TEST_F(WatcherMetricsTest, TheStatusIsWhatTheMetricsSay) {
+  const WatcherStatus start = metrics_.Status();
+  EXPECT_EQ(start.verdict + "/" + start.reason + "/" + start.phase, "keep/unknown/watching");
+  EXPECT_EQ(start.cluster + start.owner + start.owner_namespace + start.words.why, "");
+  EXPECT_EQ(start.confirmations, 0);
+  EXPECT_EQ(start.members_found, 0);
+  EXPECT_EQ(start.members_remaining, 0);
+  EXPECT_FALSE(start.last_look || start.abandoned_since || start.deletion_due);
+  EXPECT_FALSE(start.deletion_deadline || start.dry_run);
+
+  metrics_.Polled("absent", seconds(1), At(1'700'000'000));
+  metrics_.SetCluster("spark", "deployment.apps/bob", "drivers");
+  metrics_.SetVerdict("abandoned", "owner-absent");
+  metrics_.Explain({"lab", "there is no bob", "make it", "kubectl", 3});
+  metrics_.SetAbandonedSince(At(1'700'000'001));
+  metrics_.SetDeletionDue(At(1'700'000'002));
+  metrics_.SetDeletionDeadline(At(1'700'000'003));
+  metrics_.SetConfirmations(2);
+  metrics_.SetPhase("deleting");
+  metrics_.SetMembers(5, 4);
+  metrics_.SetDeletionDuration(milliseconds(1500));
+  metrics_.SetDryRun(true);
+  metrics_.SetMissingPermissions({{"list", "pods"}, {"get", "jobs"}, {"list", "pods"}});
+  const WatcherStatus now = metrics_.Status();
+  EXPECT_EQ(now.cluster + "/" + now.owner + "/" + now.owner_namespace,
+            "spark/deployment.apps/bob/drivers");
+  EXPECT_EQ(now.verdict + "/" + now.reason + "/" + now.phase, "abandoned/owner-absent/deleting");
+  EXPECT_EQ(now.words.ns + "/" + now.words.why + "/" + now.words.remedy + "/" + now.words.hold,
+            "lab/there is no bob/make it/kubectl");
+  EXPECT_EQ(now.words.confirmations, 3);
+  EXPECT_EQ(now.confirmations, 2);
+  EXPECT_EQ(now.last_look, At(1'700'000'000));
+  EXPECT_EQ(now.abandoned_since, At(1'700'000'001));
+  EXPECT_EQ(now.deletion_due, At(1'700'000'002));
+  EXPECT_EQ(now.deletion_deadline, At(1'700'000'003));
+  EXPECT_EQ(now.deletion_took, milliseconds(1500));
+  EXPECT_EQ(now.members_found, 5);
+  EXPECT_EQ(now.members_remaining, 4);
+  EXPECT_TRUE(now.dry_run);
+  EXPECT_EQ(now.missing_permissions, (std::vector<std::string>{"list pods", "get jobs"}));
+  metrics_.SetMissingPermissions({});
+  EXPECT_TRUE(metrics_.Status().missing_permissions.empty());
+}
+
 TEST(ProcessMetricsTest, ShowsThisProcess) {
   const ProcessMetrics process;
   std::map<std::string, prometheus::MetricFamily> families;

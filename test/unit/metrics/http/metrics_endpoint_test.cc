@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iomanip>
 #include <memory>
+#include <new>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -161,9 +162,45 @@ TEST_F(MetricsEndpointTest, TheIndexLinksThePaths) {
   const std::string answer = Ask("GET", "/");
   EXPECT_EQ(StatusLine(answer), "HTTP/1.1 200 OK");
   EXPECT_TRUE(HasHeader(answer, "Content-Type: text/html; charset=utf-8"));
-  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+  for (const char* path : {"metrics", "healthz", "readyz"}) {
     EXPECT_NE(Body(answer).find(std::string("href=\"") + path + '"'), std::string::npos) << path;
   }
+}
+
+TEST_F(MetricsEndpointTest, ThePageIsMadeEachTimeAndLoadsNothing) {
+  std::atomic<int> made = 0;
+  MetricsEndpoint endpoint("127.0.0.1:0", {}, {}, {},
+                           [&] { return "<p>" + std::to_string(++made); });
+  ASSERT_EQ(endpoint.Start(), std::nullopt);
+  const auto ask = [&](const std::string& method) {
+    return Exchange(endpoint.port(), method + " / HTTP/1.1\r\nHost: watcher\r\n\r\n");
+  };
+  const std::string answer = ask("GET");
+  EXPECT_EQ(StatusLine(answer) + Body(answer), "HTTP/1.1 200 OK<p>1");
+  const std::string head = ask("HEAD");
+  EXPECT_EQ(StatusLine(head) + Body(head), "HTTP/1.1 200 OK");
+  EXPECT_TRUE(HasHeader(head, "Content-Length: 4"));
+  for (const std::string& each : {answer, head}) {
+    EXPECT_TRUE(HasHeader(each, "Content-Type: text/html; charset=utf-8"));
+    EXPECT_TRUE(HasHeader(each,
+                          "Content-Security-Policy: default-src 'none'; style-src "
+                          "'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors "
+                          "'none'"));
+    EXPECT_TRUE(HasHeader(each, "X-Content-Type-Options: nosniff"));
+    EXPECT_TRUE(HasHeader(each, "Cache-Control: no-store"));
+  }
+  const std::string refused = ask("POST");
+  EXPECT_EQ(StatusLine(refused), "HTTP/1.1 405 Method Not Allowed");
+  EXPECT_TRUE(HasHeader(refused, "Allow: GET, HEAD"));
+  EXPECT_EQ(made, 2);
+}
+
+TEST_F(MetricsEndpointTest, APageThatCannotBeMadeIsAnError) {
+  MetricsEndpoint endpoint("127.0.0.1:0", {}, {}, {},
+                           []() -> std::string { throw std::bad_alloc(); });
+  ASSERT_EQ(endpoint.Start(), std::nullopt);
+  EXPECT_EQ(StatusLine(Exchange(endpoint.port(), "GET / HTTP/1.1\r\nHost: w\r\n\r\n")),
+            "HTTP/1.1 500 Internal Server Error");
 }
 
 TEST_F(MetricsEndpointTest, HeadIsGetWithoutTheBody) {

@@ -1,6 +1,7 @@
-// A cluster's life as Prometheus, Events and the log show it. Each stage is compared with the files
-// in test/unit/watcher/loop/life: the metrics that changed since the previous stage, all Events and
-// the whole log. UPDATE_LIFE=1 rewrites the files; review the difference.
+// A cluster's life as Prometheus, the page, Events and the log show it. Each stage is compared with
+// the files in test/unit/watcher/loop/life: the metrics that changed since the previous stage, the
+// body of the page, all Events and the whole log. UPDATE_LIFE=1 rewrites the files; review the
+// difference.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -16,6 +17,7 @@
 #include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 #include "watcher/loop/watch_loop.h"
+#include "watcher/reporting/status_page.h"
 
 namespace cluster_watcher {
 namespace {
@@ -52,11 +54,14 @@ class LifeOfAClusterTest : public testing::Test, protected Lab {
   void Stage(Duration time, const std::string& name) {
     clock_.At(time, [this, name] { Look(name); });
   }
-  // Compares all metrics at the first stage, then those that changed since the previous one.
+  // Compares the page, and all metrics at the first stage, then those that changed since the
+  // previous one.
   void Look(const std::string& name) {
     const std::string now = Metrics();
     Compare(name + ".prom", shown_.empty() ? now : Changes(shown_, now));
     shown_ = now;
+    const std::string page = PageFor(metrics_.Status(), clock_.WallNow());
+    Compare(name + ".html", page.substr(page.find("<body>")));
   }
   std::string Metrics() {
     const prometheus::Collectable* const sources[] = {&metrics_};
