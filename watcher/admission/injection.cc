@@ -11,6 +11,7 @@
 #include "probes/cluster_probe.h"
 #include "probes/kube/object_meta.h"
 #include "probes/masters.h"
+#include "watcher/admission/sidecar_resources.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/steps.h"
@@ -109,6 +110,7 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
     return injection;
   }
   injection.outcome = Outcome::kInjected;
+  injection.warnings = SidecarResourceProblems(pod["spec"], annotations);
   WarnOfShortGrace(pod["spec"], injection.warnings);
   return injection;
 }
