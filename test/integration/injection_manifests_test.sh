@@ -496,6 +496,44 @@ workload() {
           elif $kind == "ReplicationController" then {selector: {app: "a"}, template: $template}
           else {selector: $selector, template: $template} end)}'
 }
+# beside_its_pods KIND: a workload with annotations of its own, one of which is its pods' too.
+beside_its_pods() {
+  workload "$1" | jq -c '.metadata.annotations = {"cluster-watcher/inject": "true", "cluster-watcher/polls": "3",
+    "cluster-watcher/owner": "deployment/bob", "cluster-watcher/phase": "condemned", "example.com/a": "b"}'
+}
+warns_of_misplaced() {
+  beside_its_pods "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file "annotation cluster-watcher/inject counts only on pods" -
+}
+# What asks for a watcher when the injection has been there already.
+a_late_asker() {
+  kubectl create -f - >/dev/null <<'ASKER'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicy
+  metadata: {name: late-asker}
+  spec:
+    reinvocationPolicy: Never
+    matchConstraints:
+      resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+    matchConditions: [{name: asked, expression: 'object.metadata.name == "late"'}]
+    mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"oshinko-type": "master"}}}'}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicyBinding
+  metadata: {name: late-asker}
+  spec: {policyName: late-asker}
+ASKER
+  check "a pod that another policy makes ask, after the injection, is warned of" within is_late
+  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy late-asker >/dev/null
+}
+is_late() {
+  jq -nc '{apiVersion: "v1", kind: "Pod", metadata: {name: "late"}, spec: {containers: [{name: "c", image: "c"}]}}' |
+    kubectl -n pods create --dry-run=server -f - 2>&1 | in_file "asks for a watcher and has none: " -
+}
 warns_of() { workload "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file "cluster-watcher/polls is unknown" -; }
 
 the_warnings() {
@@ -513,7 +551,15 @@ the_warnings() {
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
     check "the template of a $kind is warned of" within warns_of "$kind"
   done
+  for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
+    check "so is an annotation of a $kind that counts on its pods" within warns_of_misplaced "$kind"
+  done
+  check "not one that its pods have too, or that means itself" is "$(beside_its_pods Deployment |
+    kubectl create --dry-run=server -f - 2>&1 | grep -c 'polls counts\|owner\|phase\|example')" 0
+  a_late_asker
   workload Deployment | kubectl create -f - >/dev/null 2>&1
+  check "one that is annotated later is warned of" in_file "annotation cluster-watcher/dry-run counts only on pods" \
+    <(kubectl -n pods annotate deployment w cluster-watcher/dry-run=true 2>&1)
   check "an update that leaves the annotations is not warned of" \
     not in_file Warning <(kubectl -n pods label deployment w a=b 2>&1)
 
@@ -521,6 +567,8 @@ the_warnings() {
   workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+  check "not what is misplaced" quietly kubectl create --dry-run=server \
+    -f <(beside_its_pods Deployment | jq '.metadata.name = "new" | del(.spec.template.metadata.annotations)')
   check "pods of one that is there are made again" a_pod_is_made_anew app=a
   check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
   check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \

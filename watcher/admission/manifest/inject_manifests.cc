@@ -14,6 +14,7 @@
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/manifest_documents.h"
 #include "watcher/admission/manifest/write_yaml.h"
+#include "watcher/admission/misplaced_annotations.h"
 #include "watcher/admission/pod_templates.h"
 
 namespace cluster_watcher {
@@ -117,6 +118,7 @@ class Injector {
     const auto json = says_kind ? read(object) : read(WithKind(object, api_version, kind));
     if (!json) return Failure(Before(object) + "it is not fit for JSON: " + json.error().message);
     const std::string name = NameOf(json->root());
+    for (const std::string& line : MisplacedAnnotations(json->root())) messages_.Warn(name, line);
     for (const PodTemplate& found : PodTemplatesOf(json->root())) {
       if (auto done = Into(object, found, name); !done) return done;
     }

@@ -205,7 +205,8 @@ TEST(InjectManifests, SeveralFilesAreOneStream) {
 TEST(InjectManifests, WarnsOfWhatIsWrong) {
   const std::string pods =
       "apiVersion: v1\nkind: List\nitems:\n"
-      "- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: bob}\n  spec:\n    template:\n"
+      "- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: bob, annotations: "
+      "{cluster-watcher/inject: 'true'}}\n  spec:\n    template:\n"
       "      metadata: {annotations: {cluster-watcher/poll-interval: soon}}\n"
       "- apiVersion: v1\n  kind: Pod\n  metadata: {generateName: p-, labels: {oshinko-type: "
       "master}}\n"
@@ -214,9 +215,13 @@ TEST(InjectManifests, WarnsOfWhatIsWrong) {
   const InjectedManifests injected = Injected({pods});
   ASSERT_EQ(injected.annotation_problems.size(), 1u);
   EXPECT_EQ(injected.annotation_problems[0].find("a: deployment/bob: "), 0u);
-  ASSERT_EQ(injected.warnings.size(), 2u);
-  EXPECT_EQ(injected.warnings[0].find("a: pod/p-: terminationGracePeriodSeconds is 0"), 0u);
-  EXPECT_EQ(injected.warnings[1], "a: pod/: the watcher is not injected: it has no containers");
+  ASSERT_EQ(injected.warnings.size(), 3u);
+  EXPECT_EQ(
+      injected.warnings[0],
+      "a: deployment/bob: annotation cluster-watcher/inject counts only on pods: put it under "
+      "metadata of the pod template");
+  EXPECT_EQ(injected.warnings[1].find("a: pod/p-: terminationGracePeriodSeconds is 0"), 0u);
+  EXPECT_EQ(injected.warnings[2], "a: pod/: the watcher is not injected: it has no containers");
 }
 
 TEST(InjectManifests, WhatDropsSidecarsStaysAsItIsWithAWarning) {
