@@ -57,6 +57,7 @@ injected_twice_is_injected_once() {
 some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
   "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
+  "imagePullSecrets": "registry,a.registry",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
 
 # Settings with which the API server would refuse a pod, as "key value".
@@ -67,6 +68,9 @@ image two words
 image "
 imagePullPolicy Sometimes
 imagePullPolicy
+imagePullSecrets Registry
+imagePullSecrets a,,b
+imagePullSecrets a,b,a
 port 80
 port 65527
 port http

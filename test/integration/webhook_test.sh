@@ -146,6 +146,7 @@ check "and the certificate" grep -q "missing can't be read" "$tmp/errors"
 some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
   "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
+  "imagePullSecrets": "registry,a.registry",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
 settings "$some_settings"
 check "inject, other settings: each pod is as wanted" injected_by_hand_are_as_wanted "$some_settings"

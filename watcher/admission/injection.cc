@@ -63,7 +63,7 @@ std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& sett
            std::to_string(settings.port + kPortsTried - 1) + " are all taken by its containers";
   }
   if (spec["containers"].size() == 0) return "it has no containers";
-  for (const char* list : {"initContainers", "volumes"}) {
+  for (const char* list : {"initContainers", "volumes", "imagePullSecrets"}) {
     if (!IsOrIsAbsent(spec[list], spec[list].IsArray())) {
       return std::string("its ") + list + " are no list";
     }

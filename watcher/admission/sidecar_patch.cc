@@ -170,6 +170,19 @@ TextMap NewAnnotations(const TextMap& present, const InjectionSettings& settings
   return added;
 }
 
+void AddPullSecrets(JsonValue spec, const InjectionSettings& settings,
+                    std::vector<PatchOperation>& patch) {
+  const JsonValue present = spec["imagePullSecrets"];
+  if (!present.IsArray() && !settings.image_pull_secrets.empty()) {
+    patch.push_back({"/spec/imagePullSecrets", "[]"});
+  }
+  for (const std::string& name : settings.image_pull_secrets) {
+    if (HasNamed(present.Elements(), name)) continue;
+    patch.push_back({"/spec/imagePullSecrets/-",
+                     JsonWriter().StartObject().Field("name", name).EndObject().Text()});
+  }
+}
+
 }  // namespace
 
 std::string PatchText(const std::vector<PatchOperation>& patch) {
@@ -228,6 +241,7 @@ std::vector<PatchOperation> SidecarPatch(JsonValue pod, const TextMap& present,
   if (!HasNamed(spec["volumes"].Elements(), kTokenVolume)) {
     patch.push_back({"/spec/volumes/-", VolumeText(settings)});
   }
+  AddPullSecrets(spec, settings, patch);
   return patch;
 }
 

@@ -77,6 +77,8 @@ def volume: {
   + {"cluster-watcher/status": ({initContainers: ["cluster-watcher"],
       volumes: ["cluster-watcher-token"], image: $settings.image, port: $port} | tojson)}
 | .metadata.labels = (.metadata.labels // {}) + {"cluster-watcher/injected": "true"}
+| ((setting("imagePullSecrets"; "") | split(",")) - [.spec.imagePullSecrets[]?.name] | map({name: .})) as $secrets
+| if $secrets == [] then . else .spec.imagePullSecrets += $secrets end
 | container as $container
 | .spec.initContainers = [$container] + (.spec.initContainers // [])
 | .spec.volumes = (if any(.spec.volumes[]?; .name == volume.name) then .spec.volumes else .spec.volumes + [volume] end
