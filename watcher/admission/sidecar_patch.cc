@@ -245,6 +245,29 @@ std::vector<PatchOperation> SidecarPatch(JsonValue pod, const TextMap& present,
   return patch;
 }
 
+std::optional<std::string> SidecarImage(JsonValue spec) {
+  const auto init_containers = spec["initContainers"].Elements();
+  const auto place = PlaceOf(init_containers, kSidecarName);
+  if (!place) return std::nullopt;
+  return std::string(init_containers[*place]["image"].AsString().value_or(""));
+}
+
+std::vector<PatchOperation> ImagePatch(JsonValue pod, const InjectionSettings& settings) {
+  const auto image = SidecarImage(pod["spec"]);
+  if (!image || *image == settings.image) return {};
+  const auto place = PlaceOf(pod["spec"]["initContainers"].Elements(), kSidecarName);
+  std::vector<PatchOperation> patch = {
+      {"/spec/initContainers/" + std::to_string(*place) + "/image", TextValue(settings.image)}};
+  const auto written = pod["metadata"]["annotations"][annotation::kStatus].AsString();
+  const auto status = JsonDocument::Parse(written.value_or(""));
+  const auto port = status ? status->root()["port"].AsInteger() : std::nullopt;
+  if (port) {
+    patch.push_back({"/metadata/annotations/" + PointerToken(annotation::kStatus),
+                     TextValue(StatusText(settings, static_cast<int>(*port)))});
+  }
+  return patch;
+}
+
 std::vector<PatchOperation> PortPatch(JsonValue pod, const InjectionSettings& settings) {
   const JsonValue spec = pod["spec"];
   const auto init_containers = spec["initContainers"].Elements();
