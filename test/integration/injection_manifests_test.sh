@@ -57,6 +57,7 @@ injected_twice_is_injected_once() {
 some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
   "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
+  "imagePullSecrets": "registry,a.registry",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
 
 # Settings with which the API server would refuse a pod, as "key value".
@@ -67,6 +68,9 @@ image two words
 image "
 imagePullPolicy Sometimes
 imagePullPolicy
+imagePullSecrets Registry
+imagePullSecrets a,,b
+imagePullSecrets a,b,a
 port 80
 port 65527
 port http
@@ -104,6 +108,60 @@ MEMORY
          spec: {resources: $resources, containers: [{name: "c", image: "c", resources: $resources}]}}' |
       kubectl -n limited create --dry-run=server -o json -f - | jq -c '.spec.initContainers[0].resources')" \
     '{"limits":{"cpu":"200m","memory":"64Mi"},"requests":{"cpu":"0","memory":"0"}}'
+}
+
+# The sidecar's resources as annotations ask for them, "NAME VALUE".
+sidecar_amounts() {
+  local name value
+  for name in cpu-request cpu-limit memory-request memory-limit; do
+    for value in 0 1m 0.5m 5m 500m 700m 1 1.5 2 2.0 2.001 2001m 3 31Mi 32Mi 33554432 33554431 0.5Gi 512Mi 513Mi 524288k \
+      536871k 1Gi 0.001T none None -1 +1 1e0 1. .5 0.1234 0000000001 much 1u 1Ei 1,5; do echo "$name $value"; done
+  done
+}
+# asked_amounts NAMESPACE: pods that ask for these, as lines of JSON.
+asked_amounts() {
+  sidecar_amounts | jq -Rc --arg namespace "$1" '(. / " ") as [$name, $value]
+    | {apiVersion: "v1", kind: "Pod", metadata: {name: "a\(input_line_number)", namespace: $namespace,
+        labels: {"oshinko-type": "master"}, annotations: {("cluster-watcher/sidecar-" + $name): $value}},
+       spec: {containers: [{name: "c", image: "c"}]}}'
+}
+amounts_got() { admitted 2>/dev/null | jq -cS '[.metadata.name, .spec.initContainers[0].resources]' | LC_ALL=C sort; }
+# The policies and `inject` must take, and warn of, the same.
+amounts_are_judged_alike() {
+  asked_amounts pods | amounts_got >"$tmp/by_policy"
+  asked_amounts off | "$watcher" inject 2>"$tmp/said" | amounts_got >"$tmp/by_inject"
+  asked_amounts pods | warned_of | LC_ALL=C sort >"$tmp/warned"
+  [[ $(wc -l <"$tmp/by_policy") == 148 ]] && same "$tmp/by_inject" "$tmp/by_policy" && [[ -s $tmp/warned ]] &&
+    same <(sed -n 's,.*: pod/\(a[0-9]*\): annotation .* is not taken: .*,\1,p' "$tmp/said" | LC_ALL=C sort) "$tmp/warned"
+}
+# master_in NAMESPACE [ANNOTATIONS]: what its sidecar gets.
+master_in() {
+  jq -nc --argjson annotations "${2-{\}}" '{apiVersion: "v1", kind: "Pod", metadata: {name: "m", $annotations,
+      labels: {"oshinko-type": "master"}}, spec: {containers: [{name: "c", image: "c",
+        resources: {requests: {cpu: "1", memory: "1Gi"}, limits: {cpu: "1", memory: "1Gi"}}}]}}' |
+    kubectl -n "$1" create --dry-run=server -o json -f - | jq -c '.spec.initContainers[0].resources'
+}
+sidecars_of_a_namespace() {
+  check "policy and inject take the same of what annotations ask for the sidecar" amounts_are_judged_alike
+  kubectl create namespace narrow >/dev/null
+  kubectl label namespace narrow cluster-watcher/enabled=true >/dev/null
+  within exists narrow serviceaccount default
+  kubectl -n narrow create -f - >/dev/null <<'LIMITS'
+{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "narrow"}, "spec": {"limits": [{"type": "Container",
+  "min": {"cpu": "20m"}, "maxLimitRequestRatio": {"cpu": "4"}}]}}
+LIMITS
+  check "a LimitRange refuses a master because of its sidecar" within refuses 'minimum cpu usage' master_in narrow
+  kubectl annotate namespace narrow cluster-watcher/sidecar-cpu-request=20m cluster-watcher/sidecar-cpu-limit=80m >/dev/null
+  takes_masters() { [[ $(master_in narrow) == '{"limits":{"cpu":"80m","memory":"64Mi"},"requests":{"cpu":"20m","memory":"32Mi"}}' ]]; }
+  check "its namespace's annotations make the sidecar fit" within takes_masters
+  check "the pod's win" is "$(master_in narrow '{"cluster-watcher/sidecar-cpu-limit": "40m"}')" \
+    '{"limits":{"cpu":"40m","memory":"64Mi"},"requests":{"cpu":"20m","memory":"32Mi"}}'
+  check "and what the namespace asks for follows them" is "$(master_in narrow '{"cluster-watcher/sidecar-cpu-request": "100m"}')" \
+    '{"limits":{"cpu":"100m","memory":"64Mi"},"requests":{"cpu":"100m","memory":"32Mi"}}'
+  check "where the pod's are not taken the namespace's count" is "$(master_in narrow '{"cluster-watcher/sidecar-cpu-limit": "3"}' 2>/dev/null)" \
+    '{"limits":{"cpu":"80m","memory":"64Mi"},"requests":{"cpu":"20m","memory":"32Mi"}}'
+  check "whoever annotates a namespace wrongly is warned" in_file "sidecar-cpu-limit is not taken: give 1m to 2, or none" \
+    <(kubectl annotate --overwrite namespace narrow cluster-watcher/sidecar-cpu-limit=3 2>&1)
 }
 
 # Somebody else's policies, one of which comes after ours, and wants a port that is free no longer.
@@ -167,6 +225,7 @@ the_policy() {
   check "each pod is as wanted" pods_are_as_wanted POLICY '{"image": "cluster-watcher:0.1.0"}'
   check "a pod that was injected isn't injected again" injected_twice_is_injected_once
   a_limit_range
+  sidecars_of_a_namespace
   another_injector
   changes "$some_settings"
   check "a change of the settings counts" within injects '.image == "example.com/cluster-watcher:1"'
@@ -220,7 +279,8 @@ the_upgrade() {
   check "what going back leaves is taken off as it says" quietly bash -ec "$(upgrading 'kubectl delete')"
   for leftover in clusterrole/cluster-watcher-{driver,framework} \
     validatingadmissionpolicybinding/cluster-watcher-{annotations,injection}-{members,masters,injected} \
-    validatingadmissionpolicy{,binding}/cluster-watcher-{brake,guard-namespaces}; do
+    validatingadmissionpolicybinding/cluster-watcher-advice-injected \
+    validatingadmissionpolicy{,binding}/cluster-watcher-{advice,brake,guard-namespaces}; do
     check "such as $leftover" absent default "$leftover"
   done
   kubectl apply -k "$source_dir/manifests/policy" >/dev/null
@@ -440,6 +500,44 @@ workload() {
           elif $kind == "ReplicationController" then {selector: {app: "a"}, template: $template}
           else {selector: $selector, template: $template} end)}'
 }
+# beside_its_pods KIND: a workload with annotations of its own, one of which is its pods' too.
+beside_its_pods() {
+  workload "$1" | jq -c '.metadata.annotations = {"cluster-watcher/inject": "true", "cluster-watcher/polls": "3",
+    "cluster-watcher/owner": "deployment/bob", "cluster-watcher/phase": "condemned", "example.com/a": "b"}'
+}
+warns_of_misplaced() {
+  beside_its_pods "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file "annotation cluster-watcher/inject counts only on pods" -
+}
+# What asks for a watcher when the injection has been there already.
+a_late_asker() {
+  kubectl create -f - >/dev/null <<'ASKER'
+apiVersion: v1
+kind: List
+items:
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicy
+  metadata: {name: late-asker}
+  spec:
+    reinvocationPolicy: Never
+    matchConstraints:
+      resourceRules:
+      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+    matchConditions: [{name: asked, expression: 'object.metadata.name == "late"'}]
+    mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"oshinko-type": "master"}}}'}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: MutatingAdmissionPolicyBinding
+  metadata: {name: late-asker}
+  spec: {policyName: late-asker}
+ASKER
+  check "a pod that another policy makes ask, after the injection, is warned of" within is_late
+  kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy late-asker >/dev/null
+}
+is_late() {
+  jq -nc '{apiVersion: "v1", kind: "Pod", metadata: {name: "late"}, spec: {containers: [{name: "c", image: "c"}]}}' |
+    kubectl -n pods create --dry-run=server -f - 2>&1 | in_file "asks for a watcher and has none: " -
+}
 warns_of() { workload "$1" | kubectl create --dry-run=server -f - 2>&1 | in_file "cluster-watcher/polls is unknown" -; }
 
 the_warnings() {
@@ -457,7 +555,15 @@ the_warnings() {
   for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
     check "the template of a $kind is warned of" within warns_of "$kind"
   done
+  for kind in Deployment StatefulSet ReplicaSet DaemonSet Job CronJob ReplicationController DeploymentConfig; do
+    check "so is an annotation of a $kind that counts on its pods" within warns_of_misplaced "$kind"
+  done
+  check "not one that its pods have too, or that means itself" is "$(beside_its_pods Deployment |
+    kubectl create --dry-run=server -f - 2>&1 | grep -c 'polls counts\|owner\|phase\|example')" 0
+  a_late_asker
   workload Deployment | kubectl create -f - >/dev/null 2>&1
+  check "one that is annotated later is warned of" in_file "annotation cluster-watcher/dry-run counts only on pods" \
+    <(kubectl -n pods annotate deployment w cluster-watcher/dry-run=true 2>&1)
   check "an update that leaves the annotations is not warned of" \
     not in_file Warning <(kubectl -n pods label deployment w a=b 2>&1)
 
@@ -465,6 +571,8 @@ the_warnings() {
   workload StatefulSet >"$tmp/statefulset.json"
   check "with reject-invalid it is refused" within refuses "cluster-watcher/polls is unknown" \
     kubectl create --dry-run=server -f "$tmp/statefulset.json"
+  check "not what is misplaced" quietly kubectl create --dry-run=server \
+    -f <(beside_its_pods Deployment | jq '.metadata.name = "new" | del(.spec.template.metadata.annotations)')
   check "pods of one that is there are made again" a_pod_is_made_anew app=a
   check "so is the Job of a CronJob" quietly kubectl create --dry-run=server -f <(controlled Job CronJob)
   check "not one that nothing controls" refuses "cluster-watcher/polls is unknown" \

@@ -146,6 +146,7 @@ check "and the certificate" grep -q "missing can't be read" "$tmp/errors"
 some_settings='{"image": "example.com/cluster-watcher:1", "imagePullPolicy": "Always",
   "cpuRequest": "20m", "memoryRequest": "33Mi", "cpuLimit": "1", "memoryLimit": "65Mi",
   "tokenAudience": "https://example.com", "tokenExpirationSeconds": "7200", "scrape": "true",
+  "imagePullSecrets": "registry,a.registry",
   "default.dry-run": "true", "default.poll-interval": "20s"}'
 settings "$some_settings"
 check "inject, other settings: each pod is as wanted" injected_by_hand_are_as_wanted "$some_settings"
@@ -172,6 +173,15 @@ kubectl delete -n pods deployment bob-m >/dev/null
 deployment soon 0 | kubectl apply -f - >/dev/null 2>"$tmp/warnings"
 check "and kubectl shows why" grep -q '^Warning: cluster-watcher: .*cluster-watcher/grace-period' "$tmp/warnings"
 check "and that its pods get no time" grep -q '^Warning: cluster-watcher: terminationGracePeriodSeconds is 0' "$tmp/warnings"
+
+deployment 5s 30 | kubectl annotate --local -o yaml -f - cluster-watcher/inject=true | kubectl apply -f - >/dev/null 2>"$tmp/warnings"
+check "and that an annotation of the Deployment counts on its pods" grep -q \
+  '^Warning: cluster-watcher: annotation cluster-watcher/inject counts only on pods' "$tmp/warnings"
+check "not again when the watchers mark it" is \
+  "$(kubectl -n pods annotate deployment bob-m cluster-watcher/phase=condemned 2>&1 >/dev/null)" ""
+kubectl delete mutatingwebhookconfiguration cluster-watcher >/dev/null
+asks_in_vain() { quietly probe && grep -q '^Warning: cluster-watcher: the pod asks for a watcher and has none: ' "$tmp/warnings"; }
+check "a pod that asks and has no sidecar when the webhooks have been there is warned of" within asks_in_vain
 
 use_certificate two
 within in_file "a new certificate is in use" "$tmp/webhook.log"

@@ -1,6 +1,7 @@
 #include "watcher/admission/admission_review.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "probes/base/result.h"
 #include "probes/kube/base64.h"
 #include "watcher/admission/injection.h"
+#include "watcher/admission/misplaced_annotations.h"
 #include "watcher/admission/pod_templates.h"
 #include "watcher/protocol/annotations.h"
 
@@ -120,6 +122,30 @@ std::string CreatorOf(JsonValue request) {
       user["extra"]["authentication.kubernetes.io/pod-name"].At(0).AsString().value_or(""));
 }
 
+// Tells a final object's author what becomes of its pods. Nobody reads the warnings about pods
+// that a controller made, so that their workload's has them. A pod's own were said when it was
+// patched, but for one that asked for nothing then.
+std::vector<std::string> WarningsOf(JsonValue request, const std::vector<PodTemplate>& templates,
+                                    const InjectionSettings& settings) {
+  std::vector<std::string> warnings;
+  for (const PodTemplate& pod_template : templates) {
+    const Injection injection = InjectionWithoutPatch(pod_template.pod, settings);
+    if (!pod_template.path.empty()) {
+      std::copy(injection.warnings.begin(), injection.warnings.end(), std::back_inserter(warnings));
+    } else if (IsNewPod(request) && injection.outcome == Injection::Outcome::kInjected) {
+      warnings.push_back(
+          "the pod asks for a watcher and has none: what asks for it came after the injection, "
+          "from "
+          "another webhook or policy: write it on the pod yourself");
+    }
+  }
+  if (templates.empty() || HasController(request["object"])) return warnings;
+  for (std::string& line : MisplacedAnnotations(request["object"], request["oldObject"])) {
+    warnings.push_back(std::move(line));
+  }
+  return warnings;
+}
+
 AnnotationProblems ProblemsOf(const std::vector<PodTemplate>& templates,
                               const InjectionSettings& settings) {
   AnnotationProblems problems(settings.profiles);
@@ -187,13 +213,8 @@ AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& s
     if (fresh.size() > kMostWarnings) fresh.resize(kMostWarnings);
     if (!fresh.empty()) refusal = Joined(fresh);
   }
-  // These warnings are raised for the workload because nobody reads those of pods made by a
-  // controller.
-  for (const PodTemplate& pod_template : templates) {
-    if (pod_template.path.empty()) continue;
-    for (std::string& warning : InjectionWithoutPatch(pod_template.pod, settings).warnings) {
-      warnings.push_back(std::move(warning));
-    }
+  for (std::string& warning : WarningsOf(request, templates, settings)) {
+    warnings.push_back(std::move(warning));
   }
   if (unchecked > 0) {
     warnings.insert(warnings.begin(), "only the first " + std::to_string(kMostTemplates) +

@@ -28,10 +28,11 @@ AdmissionAnswer AnswerMutate(std::string_view body, const InjectionSettings& set
 // webhook may have had it.
 AdmissionAnswer AnswerOwner(std::string_view body);
 
-// Checks the annotations of a Pod or of a workload's pod templates, and for templates also whether
-// their pods can be injected. Problems become warnings. With `reject_invalid` an object is refused
-// if the watcher would refuse its annotations; problems that it had before the update don't count,
-// and objects with a controller are never refused.
+// Checks the annotations of a Pod or of a workload's pod templates, for templates also whether
+// their pods can be injected, whether a new Pod that asks for the sidecar has it, and whether
+// annotations stand on a workload instead of its pods. Problems become warnings. With
+// `reject_invalid` an object is refused if the watcher would refuse its annotations; problems that
+// it had before the update don't count, and objects with a controller are never refused.
 AdmissionAnswer AnswerValidate(std::string_view body, const InjectionSettings& settings,
                                bool reject_invalid);
 

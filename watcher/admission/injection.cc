@@ -11,6 +11,7 @@
 #include "probes/cluster_probe.h"
 #include "probes/kube/object_meta.h"
 #include "probes/masters.h"
+#include "watcher/admission/sidecar_resources.h"
 #include "watcher/protocol/annotations.h"
 #include "watcher/protocol/member_annotations.h"
 #include "watcher/protocol/steps.h"
@@ -62,7 +63,7 @@ std::optional<std::string> Obstacle(JsonValue pod, const InjectionSettings& sett
            std::to_string(settings.port + kPortsTried - 1) + " are all taken by its containers";
   }
   if (spec["containers"].size() == 0) return "it has no containers";
-  for (const char* list : {"initContainers", "volumes"}) {
+  for (const char* list : {"initContainers", "volumes", "imagePullSecrets"}) {
     if (!IsOrIsAbsent(spec[list], spec[list].IsArray())) {
       return std::string("its ") + list + " are no list";
     }
@@ -109,6 +110,7 @@ Injection InjectionWithoutPatch(JsonValue pod, const InjectionSettings& settings
     return injection;
   }
   injection.outcome = Outcome::kInjected;
+  injection.warnings = SidecarResourceProblems(pod["spec"], annotations);
   WarnOfShortGrace(pod["spec"], injection.warnings);
   return injection;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "probes/base/names.h"
 #include "watcher/protocol/annotations.h"
@@ -50,6 +51,22 @@ Read Quantity(std::string& field) {
   };
 }
 
+// Reads names, comma separated; none if the text is empty.
+Read Names(std::vector<std::string>& field) {
+  return [&field](const std::string& text) -> std::optional<std::string> {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; !text.empty() && at <= text.size(); at += names.back().size() + 1) {
+      names.push_back(text.substr(at, text.find(',', at) - at));
+      const std::string& name = names.back();
+      if (!IsDnsSubdomain(name))
+        return Quoted(name) + " is not a Secret's name: give, for example, registry";
+      if (std::count(names.begin(), names.end(), name) > 1) return Quoted(name) + " is there twice";
+    }
+    field = std::move(names);
+    return std::nullopt;
+  };
+}
+
 bool IsImage(std::string_view text) {
   return !text.empty() && text.size() <= 1024 && std::all_of(text.begin(), text.end(), [](char c) {
     return c > ' ' && c < 0x7F && c != '"' && c != '\\';
@@ -74,6 +91,7 @@ std::map<std::string, Read, std::less<>> Readers(InjectionSettings& settings) {
          settings.image_pull_policy = text;
          return std::nullopt;
        }},
+      {"imagePullSecrets", Names(settings.image_pull_secrets)},
       {"port", Number(settings.port, kLeastPort, kMostPort)},
       {"cpuRequest", Quantity(settings.cpu_request)},
       {"memoryRequest", Quantity(settings.memory_request)},

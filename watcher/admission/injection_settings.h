@@ -15,6 +15,7 @@ namespace cluster_watcher {
 struct InjectionSettings {
   std::string image;  // as a container names it: "cluster-watcher:0.1.0"
   std::string image_pull_policy = "IfNotPresent";
+  std::vector<std::string> image_pull_secrets;  // that pods get for it, each once
   int port = 9090;  // of metrics and health; if it is taken in a pod, the next free one
   std::string cpu_request = "10m";
   std::string memory_request = "32Mi";

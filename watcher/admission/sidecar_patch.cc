@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "watcher/admission/sidecar_resources.h"
 #include "watcher/protocol/annotations.h"
 
 namespace cluster_watcher {
@@ -88,43 +89,13 @@ void WriteLivenessProbe(JsonWriter& json, int port) {
   json.Key("timeoutSeconds").Integer(5).Key("failureThreshold").Integer(3).EndObject();
 }
 
-bool Names(JsonValue resources, const char* resource) {
-  return resources["requests"][resource].Exists() || resources["limits"][resource].Exists();
-}
-
-// Takes its share of what the pod has for all its containers: requests nothing, and has the smaller
-// limit. Without a word of ours a LimitRange would add what may exceed the pod's. The API server
-// makes the pod's requests of its containers': none are added to what it lacks.
-void WriteResources(JsonWriter& json, JsonValue spec, const InjectionSettings& settings) {
-  struct Amounts {
-    const char* resource;
-    std::string request, limit;
-  };
-  std::vector<Amounts> amounts = {{"cpu", settings.cpu_request, settings.cpu_limit},
-                                  {"memory", settings.memory_request, settings.memory_limit}};
-  if (const JsonValue own = spec["resources"]; own.size() > 0) {
-    const auto containers = ContainersOf(spec);
-    std::erase_if(amounts, [&](const Amounts& one) {
-      return !Names(own, one.resource) &&
-             std::none_of(containers.begin(), containers.end(), [&](JsonValue container) {
-               return Names(container["resources"], one.resource);
-             });
-    });
-    for (Amounts& one : amounts) {
-      one.request = "0";
-      const JsonValue limit = own["limits"][one.resource];
-      if (!limit.Exists()) continue;
-      const auto text = limit.AsString();
-      const std::string pods = text ? std::string(*text) : limit.ToText();
-      const auto quantity = ParseQuantity(pods);
-      // What isn't read here, as 60e6, may be less.
-      if (!quantity || *quantity < *ParseQuantity(one.limit)) one.limit = pods;
-    }
-  }
+void WriteResources(JsonWriter& json, const std::vector<SidecarAmounts>& amounts) {
   json.Key("resources").StartObject().Key("requests").StartObject();
-  for (const Amounts& one : amounts) json.Field(one.resource, one.request);
+  for (const SidecarAmounts& one : amounts) json.Field(one.resource, one.request);
   json.EndObject().Key("limits").StartObject();
-  for (const Amounts& one : amounts) json.Field(one.resource, one.limit);
+  for (const SidecarAmounts& one : amounts) {
+    if (one.limit != "none") json.Field(one.resource, one.limit);
+  }
   json.EndObject().EndObject();
 }
 
@@ -144,7 +115,8 @@ void WriteSecurityContext(JsonWriter& json, JsonValue spec, const InjectionSetti
   json.EndObject();
 }
 
-std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int port) {
+std::string SidecarText(JsonValue spec, const TextMap& annotations,
+                        const InjectionSettings& settings, int port) {
   JsonWriter json;
   json.StartObject().Field("name", kSidecarName).Field("image", settings.image);
   json.Field("imagePullPolicy", settings.image_pull_policy).Field("restartPolicy", "Always");
@@ -156,7 +128,7 @@ std::string SidecarText(JsonValue spec, const InjectionSettings& settings, int p
     json.Key("containerPort").Integer(port).Field("protocol", "TCP").EndObject().EndArray();
     WriteLivenessProbe(json, port);
   }
-  WriteResources(json, spec, settings);
+  WriteResources(json, SidecarResources(spec, annotations, settings));
   WriteSecurityContext(json, spec, settings);
   json.Field("terminationMessagePolicy", "FallbackToLogsOnError");
   json.Key("volumeMounts").StartArray().StartObject().Field("name", kTokenVolume);
@@ -196,6 +168,19 @@ TextMap NewAnnotations(const TextMap& present, const InjectionSettings& settings
   }
   added[annotation::kStatus] = StatusText(settings, port);
   return added;
+}
+
+void AddPullSecrets(JsonValue spec, const InjectionSettings& settings,
+                    std::vector<PatchOperation>& patch) {
+  const JsonValue present = spec["imagePullSecrets"];
+  if (!present.IsArray() && !settings.image_pull_secrets.empty()) {
+    patch.push_back({"/spec/imagePullSecrets", "[]"});
+  }
+  for (const std::string& name : settings.image_pull_secrets) {
+    if (HasNamed(present.Elements(), name)) continue;
+    patch.push_back({"/spec/imagePullSecrets/-",
+                     JsonWriter().StartObject().Field("name", name).EndObject().Text()});
+  }
 }
 
 }  // namespace
@@ -250,11 +235,35 @@ std::vector<PatchOperation> SidecarPatch(JsonValue pod, const TextMap& present,
   patch.push_back({"/metadata/labels/" + PointerToken(kInjectedLabel), TextValue("true")});
   if (!spec["initContainers"].IsArray()) patch.push_back({"/spec/initContainers", "[]"});
   // First, so that it already watches while the other init containers run.
-  patch.push_back({"/spec/initContainers/0", SidecarText(spec, settings, port)});
+  patch.push_back({"/spec/initContainers/0", SidecarText(spec, present, settings, port)});
   if (!spec["volumes"].IsArray()) patch.push_back({"/spec/volumes", "[]"});
   // One may be left of an earlier injection.
   if (!HasNamed(spec["volumes"].Elements(), kTokenVolume)) {
     patch.push_back({"/spec/volumes/-", VolumeText(settings)});
+  }
+  AddPullSecrets(spec, settings, patch);
+  return patch;
+}
+
+std::optional<std::string> SidecarImage(JsonValue spec) {
+  const auto init_containers = spec["initContainers"].Elements();
+  const auto place = PlaceOf(init_containers, kSidecarName);
+  if (!place) return std::nullopt;
+  return std::string(init_containers[*place]["image"].AsString().value_or(""));
+}
+
+std::vector<PatchOperation> ImagePatch(JsonValue pod, const InjectionSettings& settings) {
+  const auto image = SidecarImage(pod["spec"]);
+  if (!image || *image == settings.image) return {};
+  const auto place = PlaceOf(pod["spec"]["initContainers"].Elements(), kSidecarName);
+  std::vector<PatchOperation> patch = {
+      {"/spec/initContainers/" + std::to_string(*place) + "/image", TextValue(settings.image)}};
+  const auto written = pod["metadata"]["annotations"][annotation::kStatus].AsString();
+  const auto status = JsonDocument::Parse(written.value_or(""));
+  const auto port = status ? status->root()["port"].AsInteger() : std::nullopt;
+  if (port) {
+    patch.push_back({"/metadata/annotations/" + PointerToken(annotation::kStatus),
+                     TextValue(StatusText(settings, static_cast<int>(*port)))});
   }
   return patch;
 }

@@ -37,6 +37,12 @@ std::optional<int> FreePort(const std::vector<JsonValue>& containers, int first)
 std::vector<PatchOperation> SidecarPatch(JsonValue pod, const TextMap& annotations,
                                          const InjectionSettings& settings);
 
+// Returns the image of a sidecar that is there among the init containers; nullopt: there is none.
+std::optional<std::string> SidecarImage(JsonValue spec);
+// Gives a sidecar that is there the image of the settings. Empty: it has it, or is no init
+// container.
+std::vector<PatchOperation> ImagePatch(JsonValue pod, const InjectionSettings& settings);
+
 // Leaves the port of a sidecar that is there to a container that has been given it since, as by
 // another injector, and takes the next. Empty: nobody else has it, or none is free.
 std::vector<PatchOperation> PortPatch(JsonValue pod, const InjectionSettings& settings);

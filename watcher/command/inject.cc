@@ -36,6 +36,11 @@ Result<InjectionSettings, std::vector<std::string>> ReadSettings(const TextMap& 
   return Unexpected<std::vector<std::string>>{std::move(resolved.errors)};
 }
 
+OldImage OldImageBy(const TextMap& flags) {
+  if (flags.contains("image")) return OldImage::kIsReplaced;
+  return flags.contains("config") ? OldImage::kStaysWithAWarning : OldImage::kStays;
+}
+
 }  // namespace
 
 int RunInject(const Invocation& invocation) {
@@ -46,7 +51,7 @@ int RunInject(const Invocation& invocation) {
   std::vector<std::string> errors;
   const auto files = ReadManifestFiles(names, errors);
   if (!errors.empty()) return PrintErrors(errors, kFailed);
-  const auto injected = InjectManifests(files, *settings);
+  const auto injected = InjectManifests(files, *settings, OldImageBy(invocation.flags));
   if (!injected) return PrintErrors({injected.error().message}, kFailed);
   PrintErrors(injected->warnings, 0);
   PrintErrors(injected->annotation_problems, 0);
@@ -72,8 +77,9 @@ CommandDescription DescribeInject() {
                         "what the sidecar looks like: the manifest of the ConfigMap "
                         "cluster-watcher, or a directory with one file for each of its keys"),
                 OwnFlag("image", "IMAGE", "",
-                        std::string("the sidecar's image, whatever the ConfigMap says (default "
-                                    "without --config: cluster-watcher:") +
+                        std::string(
+                            "the sidecar's image, whatever the ConfigMap says, also of a sidecar "
+                            "that is there (default without --config: cluster-watcher:") +
                             kVersion + ")"),
                 SwitchFlag("reject-invalid",
                            "annotations that the watcher would refuse are errors, not warnings")},

@@ -3,11 +3,29 @@
 namespace cluster_watcher {
 
 std::span<const char* const> annotation::All() {
-  static constexpr const char* kAll[] = {
-      kRootUid,     kPhase,         kReason,         kCondemnedBy,  kDeletingSince,
-      kStepsDone,   kRecordedOwner, kAbandonedSince, kOwner,        kHoldUntil,
-      kHoldReason,  kKeep,          kStatus,         kBeforeDelete, kAfterDelete,
-      kDeleteOrder, kCollectAfter,  kCollectOf,      kInject};
+  static constexpr const char* kAll[] = {kRootUid,
+                                         kPhase,
+                                         kReason,
+                                         kCondemnedBy,
+                                         kDeletingSince,
+                                         kStepsDone,
+                                         kRecordedOwner,
+                                         kAbandonedSince,
+                                         kOwner,
+                                         kHoldUntil,
+                                         kHoldReason,
+                                         kKeep,
+                                         kStatus,
+                                         kBeforeDelete,
+                                         kAfterDelete,
+                                         kDeleteOrder,
+                                         kCollectAfter,
+                                         kCollectOf,
+                                         kInject,
+                                         kSidecarCpuRequest,
+                                         kSidecarCpuLimit,
+                                         kSidecarMemoryRequest,
+                                         kSidecarMemoryLimit};
   return kAll;
 }
 

@@ -31,6 +31,10 @@ inline constexpr char kDeleteOrder[] = "cluster-watcher/delete-order";
 inline constexpr char kCollectAfter[] = "cluster-watcher/collect-after";
 inline constexpr char kCollectOf[] = "cluster-watcher/collect-of";
 inline constexpr char kInject[] = "cluster-watcher/inject";
+inline constexpr char kSidecarCpuRequest[] = "cluster-watcher/sidecar-cpu-request";
+inline constexpr char kSidecarCpuLimit[] = "cluster-watcher/sidecar-cpu-limit";
+inline constexpr char kSidecarMemoryRequest[] = "cluster-watcher/sidecar-memory-request";
+inline constexpr char kSidecarMemoryLimit[] = "cluster-watcher/sidecar-memory-limit";
 
 inline constexpr char kPrefix[] = "cluster-watcher/";
 // All of them.

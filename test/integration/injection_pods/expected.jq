@@ -6,6 +6,14 @@ def defaults:
   with_entries(select(.key | startswith("default."))
     | .key |= "cluster-watcher/" + ltrimstr("default."));
 
+# What pods get that ask for it by annotation; null: nothing.
+def asked: {
+  "sidecar-asked": {requests: {cpu: "50m", memory: "48Mi"}, limits: {cpu: "2", memory: "512Mi"}},
+  "sidecar-unlimited": {limits: null},
+  "sidecar-half-asked": {requests: {cpu: "5m", memory: "100Mi"}, limits: {cpu: "5m", memory: "100Mi"}},
+  "sidecar-contradictory": {limits: {memory: "99Mi"}},
+  "sidecar-of-pod-resources": {limits: {cpu: "2", memory: "32Mi"}}};
+
 def container:
   .spec as $spec
   | .metadata.name as $name
@@ -20,12 +28,13 @@ def container:
       {name: "POD_NAME", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.name"}}},
       {name: "POD_NAMESPACE", valueFrom: {fieldRef: {apiVersion: "v1", fieldPath: "metadata.namespace"}}},
       {name: "CLUSTER_WATCHER_LISTEN", value: ":\($port)"}],
-    resources: {
+    resources: ({
       requests: ({cpu: setting("cpuRequest"; "10m"), memory: setting("memoryRequest"; "32Mi")}
         | if $spec.resources then with_entries(select(.key | IN($named[])) | .value = "0") else . end),
       limits: ({cpu: setting("cpuLimit"; "500m"), memory: setting("memoryLimit"; "64Mi")}
         | if $spec.resources then with_entries(select(.key | IN($named[]))) else . end
-        | if $name == "pod-small" then .cpu = "100m" else . end)},
+        | if $name == "pod-small" then .cpu = "100m" else . end)}
+      * (asked[$name] // {}) | with_entries(select(.value))),
     securityContext: ({
       allowPrivilegeEscalation: false,
       capabilities: {drop: ["ALL"]},
@@ -68,6 +77,8 @@ def volume: {
   + {"cluster-watcher/status": ({initContainers: ["cluster-watcher"],
       volumes: ["cluster-watcher-token"], image: $settings.image, port: $port} | tojson)}
 | .metadata.labels = (.metadata.labels // {}) + {"cluster-watcher/injected": "true"}
+| ((setting("imagePullSecrets"; "") | split(",")) - [.spec.imagePullSecrets[]?.name] | map({name: .})) as $secrets
+| if $secrets == [] then . else .spec.imagePullSecrets += $secrets end
 | container as $container
 | .spec.initContainers = [$container] + (.spec.initContainers // [])
 | .spec.volumes = (if any(.spec.volumes[]?; .name == volume.name) then .spec.volumes else .spec.volumes + [volume] end

@@ -14,6 +14,7 @@
 #include "watcher/admission/manifest/json_manifest.h"
 #include "watcher/admission/manifest/manifest_documents.h"
 #include "watcher/admission/manifest/write_yaml.h"
+#include "watcher/admission/misplaced_annotations.h"
 #include "watcher/admission/pod_templates.h"
 
 namespace cluster_watcher {
@@ -82,11 +83,16 @@ class Messages {
   InjectedManifests& injected_;
 };
 
+// Holds the looks of a sidecar, and the fate of one that is there.
+struct Order {
+  const InjectionSettings& settings;
+  OldImage old_image;
+};
+
 // Injects into the objects of one document.
 class Injector {
  public:
-  Injector(const InjectionSettings& settings, Messages& messages)
-      : settings_(settings), messages_(messages) {}
+  Injector(const Order& order, Messages& messages) : order_(order), messages_(messages) {}
 
   bool has_injected() const { return has_injected_; }
 
@@ -117,6 +123,7 @@ class Injector {
     const auto json = says_kind ? read(object) : read(WithKind(object, api_version, kind));
     if (!json) return Failure(Before(object) + "it is not fit for JSON: " + json.error().message);
     const std::string name = NameOf(json->root());
+    for (const std::string& line : MisplacedAnnotations(json->root())) messages_.Warn(name, line);
     for (const PodTemplate& found : PodTemplatesOf(json->root())) {
       if (auto done = Into(object, found, name); !done) return done;
     }
@@ -125,12 +132,13 @@ class Injector {
 
  private:
   Result<Done> Into(YamlNode& object, const PodTemplate& found, const std::string& name) {
-    AnnotationProblems problems(settings_.profiles);
+    AnnotationProblems problems(order_.settings.profiles);
     problems.Add(found.pod);
     for (const std::string& problem : problems.Lines()) {
       messages_.AnnotationProblem(name, problem);
     }
-    const Injection injection = Inject(found.pod, settings_);
+    Injection injection = Inject(found.pod, order_.settings);
+    if (injection.outcome == Injection::Outcome::kAlready) SeeToImage(found.pod, injection);
     for (const std::string& warning : injection.warnings) messages_.Warn(name, warning);
     has_injected_ = has_injected_ || !injection.patch.empty();
     for (const PatchOperation& operation : injection.patch) {
@@ -142,7 +150,22 @@ class Injector {
     return Done{};
   }
 
-  const InjectionSettings& settings_;
+  // Adds to what is done to a sidecar that is there.
+  void SeeToImage(JsonValue pod, Injection& injection) const {
+    const auto image = SidecarImage(pod["spec"]);
+    if (order_.old_image == OldImage::kStays || image == order_.settings.image) return;
+    if (order_.old_image == OldImage::kStaysWithAWarning || !image) {
+      injection.warnings.push_back(image ? "its sidecar keeps the image " + Quoted(*image) +
+                                               ": --image replaces it"
+                                         : "its sidecar keeps its image: it is no init container");
+      return;
+    }
+    std::vector<PatchOperation> patch = ImagePatch(pod, order_.settings);
+    // A change of the port writes the image down too.
+    injection.patch.insert(injection.patch.begin(), patch.begin(), patch.end());
+  }
+
+  const Order& order_;
   Messages& messages_;
   bool has_injected_ = false;
 };
@@ -156,7 +179,7 @@ struct Written {
 using OrError = Result<Written, YamlError>;
 
 // Requires that `text` begins with an object.
-OrError InjectJson(std::string_view text, const InjectionSettings& settings, Messages& messages) {
+OrError InjectJson(std::string_view text, const Order& order, Messages& messages) {
   Written written{true, {}};
   for (std::size_t at = 0; text.find_first_not_of(kWhite, at) != std::string_view::npos;) {
     const std::size_t begin = text.find_first_not_of(kWhite, at);
@@ -167,7 +190,7 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
     const std::size_t end = begin + manifest->size;
     // White space stays with the value before it.
     const std::size_t next = std::min(text.find_first_not_of(kWhite, end), text.size());
-    Injector injector(settings, messages);
+    Injector injector(order, messages);
     const auto done = injector.Into(manifest->root);
     if ((!done || injector.has_injected()) && !manifest->oddity.empty()) {
       return Unexpected<YamlError>{
@@ -187,8 +210,8 @@ OrError InjectJson(std::string_view text, const InjectionSettings& settings, Mes
   return written;
 }
 
-Result<std::string, YamlError> InjectYaml(const YamlDocument& document,
-                                          const InjectionSettings& settings, Messages& messages) {
+Result<std::string, YamlError> InjectYaml(const YamlDocument& document, const Order& order,
+                                          Messages& messages) {
   const auto failed = [&](YamlError error) {
     error.line += document.line;
     return Unexpected<YamlError>{std::move(error)};
@@ -199,7 +222,7 @@ Result<std::string, YamlError> InjectYaml(const YamlDocument& document,
     return failed(manifest.error());
   }
   if (!*manifest) return std::string(document.text);
-  Injector injector(settings, messages);
+  Injector injector(order, messages);
   const auto done = injector.Into((*manifest)->root);
   if ((!done || injector.has_injected()) && (*manifest)->oddity) {
     YamlError odd = *(*manifest)->oddity;
@@ -215,7 +238,7 @@ Result<std::string, YamlError> InjectYaml(const YamlDocument& document,
   return head + WriteYaml((*manifest)->root);
 }
 
-OrError InjectFile(std::string_view text, const InjectionSettings& settings, Messages& messages) {
+OrError InjectFile(std::string_view text, const Order& order, Messages& messages) {
   if (auto error = FindIllegalByte(text)) return Unexpected<YamlError>{*error};
   std::string_view mark;
   if (text.starts_with(kByteOrderMark)) {
@@ -225,13 +248,13 @@ OrError InjectFile(std::string_view text, const InjectionSettings& settings, Mes
   Written written;
   const std::size_t first = text.find_first_not_of(kWhite);
   if (first != std::string_view::npos && text[first] == '{') {
-    OrError json = InjectJson(text, settings, messages);
+    OrError json = InjectJson(text, order, messages);
     // YAML may begin with a brace, too.
     if (json) written = *std::move(json);
   }
   if (!written.is_json) {
     for (const YamlDocument& document : SplitYaml(text)) {
-      auto injected = InjectYaml(document, settings, messages);
+      auto injected = InjectYaml(document, order, messages);
       if (!injected) return Unexpected<YamlError>{injected.error()};
       written.documents.push_back(*std::move(injected));
     }
@@ -275,12 +298,12 @@ std::string Join(const std::vector<Written>& files) {
 }  // namespace
 
 Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
-                                          const InjectionSettings& settings) {
+                                          const InjectionSettings& settings, OldImage old_image) {
   InjectedManifests injected;
   std::vector<Written> written;
   for (const ManifestFile& file : files) {
     Messages messages(file.name, injected);
-    OrError one = InjectFile(file.text, settings, messages);
+    OrError one = InjectFile(file.text, {settings, old_image}, messages);
     if (!one) return Failure(one.error().In(file.name));
     written.push_back(*std::move(one));
   }

@@ -22,11 +22,15 @@ struct InjectedManifests {
   std::vector<std::string> annotation_problems;
 };
 
+// The fate of the image of a sidecar that was injected before, where the settings have another.
+enum class OldImage { kStays, kStaysWithAWarning, kIsReplaced };
+
 // Joins the files in order. A document that gets no sidecar stays as it is, byte for byte. One that
 // does keeps its format (YAML or JSON), the order of its keys and the meaning of its values, but
 // not its comments. An error names file, line, column and, if it has one, the
 // object.
 Result<InjectedManifests> InjectManifests(std::span<const ManifestFile> files,
-                                          const InjectionSettings& settings);
+                                          const InjectionSettings& settings,
+                                          OldImage old_image = OldImage::kStays);
 
 }  // namespace cluster_watcher

@@ -264,6 +264,52 @@ TEST(AnswerMutate, TakesAKindOfAMillionVersionsInItsStride) {
   EXPECT_EQ(Parsed(AnswerMutate(ReviewOf(asked), Shipped())).response["allowed"].AsBool(), true);
 }
 
+TEST(AnswerValidate, WarnsOfAPodThatAsksAndHasNoWatcher) {
+  const std::string asks = R"("metadata":{"labels":{"oshinko-type":"master"}},"spec":{)";
+  const std::string containers = R"("containers":[{"name":"m"}])";
+  const std::string sidecar = R"("initContainers":[{"name":"cluster-watcher"}],)";
+  const auto result = [&](const std::string& spec, const std::string& operation) {
+    const std::string object = R"({"apiVersion":"v1","kind":"Pod",)" + asks + spec + "}}";
+    return AnswerValidate(ReviewOf({.operation = operation, .object = object}), Shipped(), false);
+  };
+  const auto answer = result(containers, "CREATE");
+  const Parsed parsed(answer);
+  ASSERT_EQ(parsed.response["warnings"].size(), 1u);
+  EXPECT_EQ(parsed.response["warnings"].At(0).AsString()->find(
+                "cluster-watcher: the pod asks for a watcher and has none: "),
+            0u);
+  EXPECT_EQ(result(sidecar + containers, "CREATE").result, "valid");
+  EXPECT_EQ(result(containers, "UPDATE").result, "valid") << "it was made before";
+}
+
+TEST(AnswerValidate, WarnsOfAnnotationsOnTheWorkloadThatCountOnItsPods) {
+  const auto deployment = [](const std::string& annotations, const std::string& more = "") {
+    return R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{)" +
+           annotations + "}" + more + R"(},"spec":{"template":{"metadata":{}}}})";
+  };
+  const std::string kind = R"({"group":"apps","version":"v1","kind":"Deployment"})";
+  const std::string old = R"("cluster-watcher/inject":"true")";
+  const std::string fresh = old + R"(,"cluster-watcher/dry-run":"true")";
+  const auto warning = [&](const Asked& asked) {
+    const Parsed parsed(AnswerValidate(ReviewOf(asked), Shipped(), true));
+    EXPECT_EQ(parsed.response["allowed"].AsBool(), true);
+    return std::string(parsed.response["warnings"].At(0).AsString().value_or(""));
+  };
+  EXPECT_EQ(
+      warning({.kind = kind, .object = deployment(fresh)}),
+      "cluster-watcher: annotation cluster-watcher/inject, cluster-watcher/dry-run counts only "
+      "on pods: put it under metadata of the pod template");
+  EXPECT_EQ(warning({.operation = "UPDATE",
+                     .kind = kind,
+                     .object = deployment(fresh),
+                     .more = ",\"oldObject\":" + deployment(old)}),
+            "cluster-watcher: annotation cluster-watcher/dry-run counts only on pods: put it under "
+            "metadata of the pod template");
+  EXPECT_EQ(warning({.kind = kind,
+                     .object = deployment(fresh, R"(,"ownerReferences":[{"controller":true}])")}),
+            "");
+}
+
 TEST(AnswerValidate, CutsLongWarnings) {
   const auto answer = AnswerValidate(
       ReviewOf(DeploymentWith(R"("cluster-watcher/owner":")" + std::string(2'000, 'x') + "\"")),

@@ -19,6 +19,7 @@ TEST(InjectionSettings, HaveDefaults) {
   const InjectionSettings& settings = resolved.settings;
   EXPECT_EQ(settings.image, "cluster-watcher:0.1.0");
   EXPECT_EQ(settings.image_pull_policy, "IfNotPresent");
+  EXPECT_EQ(settings.image_pull_secrets, std::vector<std::string>());
   EXPECT_EQ(settings.port, 9090);
   EXPECT_EQ(settings.token_expiration_seconds, 3600);
   EXPECT_FALSE(settings.scrape);
@@ -28,6 +29,7 @@ TEST(InjectionSettings, HaveDefaults) {
 TEST(InjectionSettings, TakeEveryKey) {
   const auto resolved = ResolveInjectionSettings({{"image", "watcher@sha256:00"},
                                                   {"imagePullPolicy", "Never"},
+                                                  {"imagePullSecrets", "a,b.example"},
                                                   {"port", "9191"},
                                                   {"cpuRequest", "0.25"},
                                                   {"cpuLimit", "1"},
@@ -42,6 +44,7 @@ TEST(InjectionSettings, TakeEveryKey) {
   EXPECT_TRUE(resolved.errors.empty()) << resolved.errors.front();
   const InjectionSettings& settings = resolved.settings;
   EXPECT_EQ(settings.image_pull_policy, "Never");
+  EXPECT_EQ(settings.image_pull_secrets, (std::vector<std::string>{"a", "b.example"}));
   EXPECT_EQ(settings.port, 9191);
   EXPECT_EQ(settings.cpu_request, "0.25");
   EXPECT_EQ(settings.memory_limit, "1Gi");
@@ -61,6 +64,11 @@ TEST(InjectionSettings, NameWhatIsWrong) {
       {"image", "", "image: \"\" is not an image"},
       {"image", "a b", "image: \"a b\" is not an image"},
       {"imagePullPolicy", "always", "give Always, IfNotPresent or Never"},
+      {"imagePullSecrets", "a,B", "imagePullSecrets: \"B\" is not a Secret's name"},
+      {"imagePullSecrets", "a,,b", "\"\" is not a Secret's name"},
+      {"imagePullSecrets", "a,", "\"\" is not a Secret's name"},
+      {"imagePullSecrets", "a, b", "\" b\" is not a Secret's name"},
+      {"imagePullSecrets", "a,b,a", "\"a\" is there twice"},
       {"port", "80", "give a whole number from 1024 to 65526"},
       {"port", "65527", "give a whole number from 1024 to 65526"},
       {"port", "9090x", "give a whole number"},

@@ -113,6 +113,22 @@ TEST(Inject, LeavesOutTheSeccompProfileWhereItIsToldTo) {
   EXPECT_FALSE(Holds(Sidecar(InjectText(Master(), settings)), "seccomp"));
 }
 
+TEST(Inject, AddsThePullSecretsThatThePodLacks) {
+  const auto secrets = [](const std::string& spec, std::vector<std::string> names) {
+    InjectionSettings settings = Shipped();
+    settings.image_pull_secrets = std::move(names);
+    std::string added;
+    for (const auto& [path, value] : InjectText(Master("", spec), settings).patch) {
+      if (path.starts_with("/spec/imagePullSecrets")) added += path.substr(22) + value;
+    }
+    return added;
+  };
+  EXPECT_EQ(secrets("", {}), "");
+  EXPECT_EQ(secrets("", {"a", "b"}), R"([]/-{"name":"a"}/-{"name":"b"})");
+  EXPECT_EQ(secrets(R"("imagePullSecrets":[{"name":"a"}])", {"a", "b"}), R"(/-{"name":"b"})");
+  EXPECT_EQ(secrets(R"("imagePullSecrets":[{"name":"a"}])", {"a"}), "");
+}
+
 TEST(Inject, AsksTheAnnotationAndThenTheLabel) {
   const char* master = R"("oshinko-type":"master")";
   const std::pair<std::string, Outcome> cases[] = {

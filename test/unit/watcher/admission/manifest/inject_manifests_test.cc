@@ -202,10 +202,44 @@ TEST(InjectManifests, SeveralFilesAreOneStream) {
   EXPECT_EQ(Injected({}).text, "");
 }
 
+TEST(InjectManifests, ReplacesTheImageOfASidecarThatIsThereIfItIsTold) {
+  const std::string old = Injected({kPod}).text;
+  InjectionSettings settings = Settings();
+  settings.image = "example.com/watcher:2";
+  const auto with = [&](const std::string& text, OldImage old_image) {
+    const std::vector<ManifestFile> files = {{"a", text}};
+    auto injected = InjectManifests(files, settings, old_image);
+    EXPECT_TRUE(injected);
+    return injected ? *std::move(injected) : InjectedManifests{};
+  };
+  const auto stays = with(old, OldImage::kStays);
+  EXPECT_EQ(stays.text, old);
+  EXPECT_TRUE(stays.warnings.empty());
+  const auto named = with(old, OldImage::kStaysWithAWarning);
+  EXPECT_EQ(named.text, old);
+  EXPECT_EQ(named.warnings, std::vector<std::string>{
+                                "a: pod/p: its sidecar keeps the image \"cluster-watcher:0.1.0\": "
+                                "--image replaces it"});
+  const auto replaced = with(old, OldImage::kIsReplaced);
+  EXPECT_TRUE(replaced.warnings.empty());
+  EXPECT_EQ(Count(replaced.text, "example.com/watcher:2"), 2u) << "and the status names it";
+  EXPECT_EQ(Count(replaced.text, "cluster-watcher:0.1.0"), 0u);
+  EXPECT_EQ(Sidecars(replaced.text), 1u);
+  const auto again = with(replaced.text, OldImage::kIsReplaced);
+  EXPECT_EQ(again.text, replaced.text);
+  const std::string moved =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {oshinko-type: master}, annotations: "
+      "{cluster-watcher/status: '{}'}}\nspec: {containers: [{name: cluster-watcher, image: b}]}\n";
+  EXPECT_EQ(
+      with(moved, OldImage::kIsReplaced).warnings,
+      std::vector<std::string>{"a: pod/p: its sidecar keeps its image: it is no init container"});
+}
+
 TEST(InjectManifests, WarnsOfWhatIsWrong) {
   const std::string pods =
       "apiVersion: v1\nkind: List\nitems:\n"
-      "- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: bob}\n  spec:\n    template:\n"
+      "- apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: bob, annotations: "
+      "{cluster-watcher/inject: 'true'}}\n  spec:\n    template:\n"
       "      metadata: {annotations: {cluster-watcher/poll-interval: soon}}\n"
       "- apiVersion: v1\n  kind: Pod\n  metadata: {generateName: p-, labels: {oshinko-type: "
       "master}}\n"
@@ -214,9 +248,13 @@ TEST(InjectManifests, WarnsOfWhatIsWrong) {
   const InjectedManifests injected = Injected({pods});
   ASSERT_EQ(injected.annotation_problems.size(), 1u);
   EXPECT_EQ(injected.annotation_problems[0].find("a: deployment/bob: "), 0u);
-  ASSERT_EQ(injected.warnings.size(), 2u);
-  EXPECT_EQ(injected.warnings[0].find("a: pod/p-: terminationGracePeriodSeconds is 0"), 0u);
-  EXPECT_EQ(injected.warnings[1], "a: pod/: the watcher is not injected: it has no containers");
+  ASSERT_EQ(injected.warnings.size(), 3u);
+  EXPECT_EQ(
+      injected.warnings[0],
+      "a: deployment/bob: annotation cluster-watcher/inject counts only on pods: put it under "
+      "metadata of the pod template");
+  EXPECT_EQ(injected.warnings[1].find("a: pod/p-: terminationGracePeriodSeconds is 0"), 0u);
+  EXPECT_EQ(injected.warnings[2], "a: pod/: the watcher is not injected: it has no containers");
 }
 
 TEST(InjectManifests, WhatDropsSidecarsStaysAsItIsWithAWarning) {
