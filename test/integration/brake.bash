@@ -66,7 +66,7 @@ MARKED
 }
 a_sweep_is_held() {
   local said text="the brake of cluster-watcher is on"
-  said=$(sweep) && [[ $said == *"lab/cluster left kept: held ("*"$text"*"lab/claim left kept: "*"$text"* ]] ||
+  said=$(sweep) && [[ $said == *"lab/claim left kept: "*"$text"*"lab/cluster left kept: held ("*"$text"* ]] ||
     { echo "$said"; false; }
 }
 # As docs/guard.md proves that the label works, where the guard isn't on.

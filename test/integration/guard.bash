@@ -710,7 +710,7 @@ sweep() {
 }
 a_sweep_works() {
   local said
-  said=$(sweep) && [[ $said == *"lab/cluster left deleted: owner-absent"*"lab/claim left deleted"* &&
+  said=$(sweep) && [[ $said == *"lab/claim left deleted"*"lab/cluster left deleted: owner-absent"* &&
     $said != *"HTTP 403"* ]] && within absent lab deployment/left-m && absent lab configmap/left && absent lab pvc/left ||
     { echo "$said"; false; }
 }
