@@ -40,7 +40,8 @@ bool MarkedSteps::RunBefore(const DeletionOrder& order, MonotonicTime deadline) 
 }
 
 bool MarkedSteps::RunAfter(const DeletionOrder& order) {
-  return Run(order.look.pod_says.steps.after, kAfter, order, tools_.settings->steps_deadline);
+  return Run(order.look.pod_says.steps.after, kAfter, order,
+             OwnTimeOf(tools_, tools_.settings->steps_deadline));
 }
 
 // A process before this one may have begun them.

@@ -107,7 +107,7 @@ class Reaper {
   // Waits, and as long as the API server asks for by Retry-After.
   void Wait(Duration backoff, const std::stop_token& stop);
   MonotonicTime DeadlineOf(const Progress& progress) const {
-    return progress.began + tools_.settings->delete_deadline;
+    return progress.began + OwnTimeOf(tools_, tools_.settings->delete_deadline);
   }
   void AnnounceDeletion(const DeletionOrder& condemned, Progress& progress);
   void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, const Progress& progress);

@@ -1,6 +1,8 @@
 // The tools of all that read or write in the cluster after a look.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -42,6 +44,12 @@ struct Tools {
   // Once it is requested, what is terminating is no longer waited for.
   std::stop_token hurry = {};
 };
+
+// How much of the time that a cluster's settings allow it gets: with gives_up many others wait.
+inline Duration OwnTimeOf(const Tools& tools, Duration allowed) {
+  constexpr Duration kLongestOfMany = std::chrono::minutes(20);
+  return tools.gives_up ? std::min(allowed, kLongestOfMany) : allowed;
+}
 
 // How deletes are sent where no wave needs more.
 inline PropagationPolicy PropagationOf(const Tools& tools) {

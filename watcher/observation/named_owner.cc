@@ -32,10 +32,10 @@ void LookForOwnerElsewhere(const Settings& settings, Snapshot& snapshot) {
   if (!settings.pod.empty() || !settings.owner_namespace.empty() || !snapshot.owner_name) return;
   if (!recorded || recorded->ns == snapshot.owner_ns) return;
   if (!recorded->IsFor(*snapshot.owner_name, recorded->ns)) return;
-  snapshot.facts.setting_errors.push_back(
+  snapshot.pod_says.unseen =
       "its watcher has seen the owner in namespace " + Quoted(recorded->ns) +
       ", and no setting that is seen from here says so: annotate the master's pod template "
-      "cluster-watcher/owner-namespace");
+      "cluster-watcher/owner-namespace";
 }
 
 }  // namespace

@@ -54,9 +54,9 @@ WatcherOrders ReadWatcherOrders(JsonValue pod) {
   return orders;
 }
 
-std::optional<std::string> AddSettingsOfWatcher(JsonValue pod, TextMap& annotations) {
+std::string AddSettingsOfWatcher(JsonValue pod, TextMap& annotations) {
   const PodContainer container = WatcherContainerOf(pod);
-  if (!container.self.IsObject()) return std::nullopt;
+  if (!container.self.IsObject()) return "";
   for (const SettingDescription& setting : SettingDescriptions()) {
     // Which cluster it is, is known.
     const bool is_cluster = setting.name.starts_with("cluster");
@@ -69,7 +69,7 @@ std::optional<std::string> AddSettingsOfWatcher(JsonValue pod, TextMap& annotati
     if (!value) value = container.Variable(variable);
     if (value && !value->empty()) annotations[annotation::kPrefix + setting.name] = *value;
   }
-  if (container.self["envFrom"].size() == 0) return std::nullopt;
+  if (container.self["envFrom"].size() == 0) return "";
   return "the watcher's container takes variables by envFrom, which can't be seen from here, and "
          "may be settings: name those in env, by annotations or by flags";
 }

@@ -31,8 +31,8 @@ WatcherOrders ReadWatcherOrders(JsonValue pod);
 
 // For whoever sees to a cluster from outside of its pods: adds to `annotations` of `pod`, a Pod or
 // a pod template, the settings that its watcher has by flags and environment, which go before them,
-// as if they were annotations. Returns why some may be missing; nullopt: none is.
-std::optional<std::string> AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
+// as if they were annotations. Returns why some may be missing; empty: none is.
+std::string AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
 
 // Returns the owner that they name; nullopt: none, or it can't be told.
 std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders);

@@ -107,8 +107,9 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
     return;
   }
   TextMap annotations = meta->annotations();
-  std::optional<std::string> hidden;
-  if (settings_->pod.empty() || asks_for_people_) hidden = AddSettingsOfWatcher(pod, annotations);
+  if (settings_->pod.empty() || asks_for_people_) {
+    snapshot.pod_says.unseen = AddSettingsOfWatcher(pod, annotations);
+  }
   if (is_new) {
     settings_.TakeAnnotations(annotations);
     settings_at_start_ = annotations;
@@ -117,7 +118,6 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   auto& errors = snapshot.facts.setting_errors;
   // A misspelt hold may have been added since the start.
   errors = settings_.ErrorsIn(annotations);
-  if (hidden) errors.push_back(*hidden);
   if (const std::string& wrong = settings_.resolved().rows_error; !wrong.empty()) {
     errors.push_back(wrong);
   }
@@ -331,14 +331,14 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
     if (auto text = value.AsString()) to_come.annotations.emplace(key, *text);
   });
   to_come.settings = to_come.annotations;
-  const auto hidden = AddSettingsOfWatcher(pods, to_come.settings);
+  std::string unseen = AddSettingsOfWatcher(pods, to_come.settings);
   snapshot.pod_says.next_orders = to_come.orders;
   if (!snapshot.pod) {
     settings_.TakeAnnotations(to_come.settings);
     snapshot.pod_says.orders = to_come.orders;
     auto& errors = snapshot.facts.setting_errors;
     std::ranges::move(settings_.ErrorsIn(to_come.settings), std::back_inserter(errors));
-    if (hidden) errors.push_back(*hidden);
+    snapshot.pod_says.unseen = std::move(unseen);
   }
   to_come.are_rolled_out = !cluster.IsFrameworks(object) || cluster.profile->RollsOut(root);
   around.pods_to_come = std::move(to_come);

@@ -18,6 +18,9 @@ constexpr int kMostFruitless = 5;
 constexpr int kMostSpared = 2;
 // The CronJob ends a sweep after two.
 constexpr Duration kLongestWait = std::chrono::hours(1);
+constexpr const char* kOutlasts =
+    "its grace period outlasts a sweep, which waits for an hour at most: give the sweep "
+    "--grace-period or --confirmations, or delete it";
 
 Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)}; }
@@ -31,14 +34,7 @@ Swept KeptBy(const Decision& decision) {
 
 std::unique_ptr<SettingsInForce> SettingsOf(const SettingsInForce::WithAnnotations& settings,
                                             const ClusterId& cluster) {
-  // Clusters go one after the other: how long all others wait for one isn't for it to say.
-  const SettingsInForce::WithAnnotations of_cluster =
-      [about = SettingsInForce::About(cluster, settings)](const TextMap& annotations) {
-        TextMap of_pods = annotations;
-        of_pods.erase(std::string(annotation::kPrefix) + "steps-deadline");
-        of_pods.erase(std::string(annotation::kPrefix) + "delete-deadline");
-        return about(of_pods);
-      };
+  const auto of_cluster = SettingsInForce::About(cluster, settings);
   return std::make_unique<SettingsInForce>(of_cluster({}), of_cluster);
 }
 
@@ -53,8 +49,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
       observer_(driver_.client, driver_.discovery, driver_.clock, *settings_),
       announcer_(sweep.events, driver_.clock, sweep.log),
       engine_(tools_, observer_, announcer_, sweep.dial, StepsAt::kElsewhere, Caller::kWatcher),
-      next_(driver_.clock.Now()),
-      latest_(next_ + kLongestWait) {
+      next_(driver_.clock.Now()) {
   announcer_.SweptBy(sweep.asker);
   observer_.SetRoot(std::move(root));
   observer_.HeedsOptOut();
@@ -71,6 +66,7 @@ std::optional<Swept> SweptCluster::Step() {
   }
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return KeptFor("a watcher runs in its master pod now");
+  if (!look.pod_says.unseen.empty()) return KeptFor(look.pod_says.unseen);
   if (root_uid_.empty()) {
     const auto why = WhyNotItsPods(look);
     if (!why) return LookAgain(why.error().message);
@@ -118,9 +114,7 @@ std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   const Decision decision = engine_.Decide(look, driver_.stop);
   if (IsStopped()) return KeptFor("the sweep was told to stop");
   if (decision.abandoned() && look.marks.phase == Phase::kWatching && IsDueTooLate()) {
-    return KeptFor(
-        "its grace period outlasts a sweep, which waits for an hour at most: give the sweep "
-        "--grace-period or --confirmations, or delete it");
+    return KeptFor(kOutlasts);
   }
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
@@ -188,6 +182,7 @@ Swept SweptCluster::WouldBe(const Snapshot& look) {
   }
   const Decision decision = DecideWithOthers(observer_, look, driver_.stop);
   if (!decision.abandoned()) return KeptBy(decision);
+  if (GraceFor(**settings_, decision.reason, look.seen) > kLongestWait) return KeptFor(kOutlasts);
   return {Swept::What::kWouldDelete, ToString(decision.reason),
           decision.detail + ": " + Joined(engine_.WouldDelete(look, decision))};
 }
@@ -245,8 +240,9 @@ std::optional<Swept> SweptCluster::LookAt(MonotonicTime next) {
 
 bool SweptCluster::IsDueTooLate() const {
   const Settings& settings = **settings_;
-  return engine_.judge().confirmation().Earliest(settings.confirmations, settings.poll_interval) >
-         latest_;
+  const Confirmation& confirmation = engine_.judge().confirmation();
+  return confirmation.Earliest(settings.confirmations, settings.poll_interval) >
+         confirmation.Began() + kLongestWait;
 }
 
 // Makes as few looks as suffice, spread over the grace period.

@@ -69,7 +69,7 @@ class SweptCluster {
   std::optional<Swept> LookAgain(const std::string& why);
   std::optional<Swept> LookAt(MonotonicTime next);
   MonotonicTime NextConfirmation() const;
-  // Requires an abandoned verdict. No verdict outlasts the sweep.
+  // Requires an abandoned verdict. None outlasts the sweep.
   bool IsDueTooLate() const;
   bool IsStopped() const { return driver_.stop.stop_requested(); }
 
@@ -82,9 +82,8 @@ class SweptCluster {
   Announcer announcer_;
   Engine engine_;
   MonotonicTime next_;
-  const MonotonicTime latest_;  // until then it is waited for
-  std::string root_uid_;        // empty: no look has read it
-  int fruitless_ = 0;           // looks in a row that came to nothing
+  std::string root_uid_;  // empty: no look has read it
+  int fruitless_ = 0;     // looks in a row that came to nothing
   int spared_ = 0;
 };
 

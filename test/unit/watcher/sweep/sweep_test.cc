@@ -282,18 +282,28 @@ TEST_F(SweepTest, ClaimsDontWaitForClusters) {
   EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
 }
 
+TEST_F(SweepTest, AnHourIsWaitedAlsoBehindSlowClusters) {
+  settings_.settings.grace_period = std::chrono::hours(1);
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 1u) << Told().detail;
+}
+
+TEST_F(SweepTest, ADryRunNamesWhatOutlastsIt) {
+  settings_.settings.grace_period = std::chrono::hours(2);
+  settings_.settings.dry_run = true;
+  LoseDriver();
+  EXPECT_EQ(Sweep().deleted, 0u);
+  EXPECT_NE(Told().detail.find("outlasts a sweep"), std::string::npos) << Told().detail;
+}
+
 TEST_F(SweepTest, HowLongAllOthersWaitIsNotForItToSay) {
-  TextMap seen;
-  const auto settings = SettingsOf(
-      [&](const TextMap& annotations) {
-        seen = annotations;
-        return settings_;
-      },
-      {"lab", DefaultProfile(), "spark"});
-  settings->TakeAnnotations({{"cluster-watcher/steps-deadline", "24h"},
-                             {"cluster-watcher/delete-deadline", "24h"},
-                             {"cluster-watcher/grace-period", "50m"}});
-  EXPECT_EQ(seen, (TextMap{{"cluster-watcher/grace-period", "50m"}}));
+  settings_.settings.delete_deadline = std::chrono::hours(24);
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"ConfigMap",)" +
+                    Meta("stuck", R"(,"labels":{"oshinko-cluster":"spark"})") + "}");
+  Refuse("DELETE", "/configmaps/stuck", 500, 0, 0);
+  LoseDriver();
+  EndAfter(std::chrono::hours(1));
+  EXPECT_EQ(Sweep().failed, 1u) << Told().detail;
 }
 
 TEST_F(SweepTest, AnOwnerThatItsWatcherSawElsewhereKeepsIt) {
@@ -302,7 +312,7 @@ TEST_F(SweepTest, AnOwnerThatItsWatcherSawElsewhereKeepsIt) {
       R"({\"kind\":\"deployment.apps\",\"namespace\":\"drivers\",\"name\":\"bob\",\"uid\":\"1\"})");
   LoseDriver();
   Sweep();
-  EXPECT_EQ(Told().why, "misconfigured");
+  EXPECT_EQ(Told().what, Swept::What::kKept);
   EXPECT_NE(Told().detail.find("in namespace \"drivers\""), std::string::npos) << Told().detail;
   EXPECT_TRUE(Exists(kRoot));
 }
@@ -753,7 +763,7 @@ TEST_F(SidecarTest, WhatItTakesFromAConfigMapAsAWholeKeepsTheCluster) {
               R"("envFrom":[{"configMapRef":{"name":"watchers"}})");
   LoseDriver();
   Sweep();
-  EXPECT_EQ(Told().why, "misconfigured");
+  EXPECT_EQ(Told().what, Swept::What::kKept);
   EXPECT_NE(Told().detail.find("envFrom"), std::string::npos) << Told().detail;
   EXPECT_TRUE(Exists(kRoot));
 }
