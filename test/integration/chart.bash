@@ -302,6 +302,8 @@ ROWS
     chart template --set image.repository=
   check "the chart refuses a limit below its request" refuses "the limit of memory, 64Mi, is below the request, 1Gi" \
     chart template --set-string settings.memoryRequest=1Gi
+  check "the chart refuses a pull secret twice" refuses "a name is given twice" \
+    chart template --set-string 'settings.imagePullSecrets=a\,a'
   check "the chart takes another namespace and name in each place" same <(echo '["lab","mon"] true') <(elsewhere | objects |
     jq -cr '([.[].metadata.namespace | values] | unique | tojson) + " "
       + ([.. | strings | select(test("cluster-watcher-(webhook|sweep)|^cluster-watcher[.]svc"))] == [] | tojson)')
