@@ -135,8 +135,7 @@ std::vector<std::string> WarningsOf(JsonValue request, const std::vector<PodTemp
     } else if (IsNewPod(request) && injection.outcome == Injection::Outcome::kInjected) {
       warnings.push_back(
           "the pod asks for a watcher and has none: what asks for it came after the injection, "
-          "from "
-          "another webhook or policy: write it on the pod yourself");
+          "from another webhook or policy: write it on the pod yourself");
     }
   }
   if (templates.empty() || HasController(request["object"])) return warnings;

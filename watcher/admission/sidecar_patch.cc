@@ -7,6 +7,7 @@
 
 #include "watcher/admission/sidecar_resources.h"
 #include "watcher/protocol/annotations.h"
+#include "watcher/protocol/injection_status.h"
 
 namespace cluster_watcher {
 namespace {
@@ -94,7 +95,7 @@ void WriteResources(JsonWriter& json, const std::vector<SidecarAmounts>& amounts
   for (const SidecarAmounts& one : amounts) json.Field(one.resource, one.request);
   json.EndObject().Key("limits").StartObject();
   for (const SidecarAmounts& one : amounts) {
-    if (one.limit != "none") json.Field(one.resource, one.limit);
+    if (one.limit != kNoLimit) json.Field(one.resource, one.limit);
   }
   json.EndObject().EndObject();
 }
@@ -253,15 +254,12 @@ std::optional<std::string> SidecarImage(JsonValue spec) {
 }
 
 std::vector<PatchOperation> ImagePatch(JsonValue pod, const InjectionSettings& settings) {
-  const auto image = SidecarImage(pod["spec"]);
-  if (!image || *image == settings.image) return {};
-  const auto place = PlaceOf(pod["spec"]["initContainers"].Elements(), kSidecarName);
+  const auto init_containers = pod["spec"]["initContainers"].Elements();
+  const auto place = PlaceOf(init_containers, kSidecarName);
+  if (!place || init_containers[*place]["image"].AsString() == settings.image) return {};
   std::vector<PatchOperation> patch = {
       {"/spec/initContainers/" + std::to_string(*place) + "/image", TextValue(settings.image)}};
-  const auto written = pod["metadata"]["annotations"][annotation::kStatus].AsString();
-  const auto status = JsonDocument::Parse(written.value_or(""));
-  const auto port = status ? status->root()["port"].AsInteger() : std::nullopt;
-  if (port) {
+  if (const auto port = PortInStatus(pod)) {
     patch.push_back({"/metadata/annotations/" + PointerToken(annotation::kStatus),
                      TextValue(StatusText(settings, static_cast<int>(*port)))});
   }

@@ -13,7 +13,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::string_view kNone = "none";
 constexpr std::string_view kDigits = "0123456789";
 // Keep quantities such that they can be compared exactly.
 constexpr std::size_t kMostCharacters = 16, kMostDigits = 9, kMostDecimals = 3;
@@ -40,7 +39,7 @@ constexpr Bounds kBounds[] = {{"cpu",
 double PartsOf(std::string_view quantity) { return std::round(*ParseQuantity(quantity) * kParts); }
 
 bool IsAbove(std::string_view request, std::string_view limit) {
-  return limit != kNone && PartsOf(request) > PartsOf(limit);
+  return limit != kNoLimit && PartsOf(request) > PartsOf(limit);
 }
 
 // Whether it is a quantity as people write them: 1.5, 500m or 64Mi.
@@ -54,7 +53,7 @@ bool IsPlain(std::string_view text) {
 }
 
 bool IsWithin(const Bound& bound, std::string_view text) {
-  if (text == kNone) return bound.is_limit;
+  if (text == kNoLimit) return bound.is_limit;
   return IsPlain(text) && PartsOf(text) >= PartsOf(bound.least) &&
          PartsOf(text) <= PartsOf(bound.most);
 }
@@ -108,8 +107,9 @@ void TakeShare(JsonValue spec, std::vector<SidecarAmounts>& amounts) {
     const auto text = limit.AsString();
     const std::string pods = text ? std::string(*text) : limit.ToText();
     const auto quantity = ParseQuantity(pods);
-    // What isn't read here, as 60e6, may be less.
-    const bool is_less = !quantity || one.limit == kNone || *quantity < *ParseQuantity(one.limit);
+    // A limit that isn't read here, as 60e6, may be less.
+    const bool is_less =
+        !quantity || one.limit == kNoLimit || *quantity < *ParseQuantity(one.limit);
     if (is_less) one.limit = pods;
   }
 }

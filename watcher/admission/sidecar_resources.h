@@ -12,10 +12,12 @@
 
 namespace cluster_watcher {
 
+inline constexpr char kNoLimit[] = "none";
+
 struct SidecarAmounts {
   const char* resource;  // "cpu" or "memory"
   std::string request;
-  std::string limit;  // "none": it has none
+  std::string limit;  // kNoLimit: it has none
 };
 
 // `spec` is the pod's. Of what it has for all its containers the sidecar takes its share.

@@ -27,7 +27,7 @@ std::string StepNames(const std::vector<Step>& steps) {
   return names;
 }
 
-// Whoever looks once doesn't count who else is abandoned.
+// One look doesn't count who else is abandoned.
 std::string InSurge(const Settings& settings, Reason reason, Duration grace) {
   const bool waits = settings.surge_limit > 0 && settings.surge_grace > grace;
   if (!waits || reason == Reason::kCompleted) return "";

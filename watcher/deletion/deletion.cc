@@ -195,7 +195,7 @@ void Deletion::SayWhatRemains() {
 
 std::vector<std::string> Deletion::StillThere() const {
   const SentDeletes& sent = deletes_.sent();
-  // What was left then is known, and of the root AwaitGone.
+  // The rest is known by then, of the root by AwaitGone.
   if (!view_ || sent.AcceptedAt(as_seen_.meta.uid)) return left_.overdue;
   std::vector<std::string> names = NamesOfLeft(*view_, memory_, sent, true);
   if (view_->survivors.unknown) names.push_back(view_->survivors.unknown->message);

@@ -229,7 +229,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
-  // Whoever is told to stop leaves its marks to the next watcher.
+  // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
   return Unexpected{TurnBack(
       of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};

@@ -79,7 +79,7 @@ std::optional<std::string> FindHold(const DeletionWork& work, const ClusterId& c
 // The masters that there are, sorted.
 Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
                                                    const ClusterId& cluster) {
-  // Whoever is told to stop still ends it.
+  // It is still ended by a command that is told to stop.
   const auto view = ReadClusterView(work.driver.client, work.driver.discovery, cluster,
                                     RepeatedReads(work.tools));
   if (!view) return Unexpected{view.error()};

@@ -36,19 +36,22 @@ Result<std::vector<std::string>, ApiError> AccountsOf(const DriverTools& tools,
 Result<Done, ApiError> Sort(const DriverTools& tools, const ServiceAccountName& account,
                             AccountRights& rights) {
   PermissionProbe probe(tools.client, tools.clock, account);
-  const Permission asked[] = {
-      OnGuard("brake", account.ns),  OnGuard("apply", account.ns),
-      OnGuard("exempt", account.ns), OnGuard("sweep", account.ns),
-      Everything(account.ns),        {"create", "apps", "deployments", account.ns, ""}};
+  const Permission brake = OnGuard("brake", account.ns);
+  const Permission apply = OnGuard("apply", account.ns);
+  const Permission exempt = OnGuard("exempt", account.ns);
+  const Permission sweep = OnGuard("sweep", account.ns);
+  const Permission everything = Everything(account.ns);
+  const Permission create{"create", "apps", "deployments", account.ns, ""};
+  const Permission asked[] = {brake, apply, exempt, sweep, everything, create};
   const auto missing = probe.FindMissing(asked, tools.Reads());
   if (!missing) return Unexpected{missing.error()};
   const auto may = [&](const Permission& permission) {
     return std::count(missing->begin(), missing->end(), permission) == 0;
   };
-  if (may(asked[4])) return Done{};
-  if (may(asked[0]) && !may(asked[3])) rights.watchers.push_back(account.name);
-  const bool is_guarded = may(asked[1]) && !may(asked[2]);
-  if (is_guarded && may(asked[5])) rights.shared.push_back(account.name);
+  if (may(everything)) return Done{};
+  if (may(brake) && !may(sweep)) rights.watchers.push_back(account.name);
+  const bool is_guarded = may(apply) && !may(exempt);
+  if (is_guarded && may(create)) rights.shared.push_back(account.name);
   return Done{};
 }
 

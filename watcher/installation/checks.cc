@@ -280,8 +280,7 @@ Finding CheckNewMasters(const Subject& subject) {
       return Finding::Error(
           "a new master is refused because of its sidecar: " + trial.error->message,
           "set the sidecar's cpuRequest, cpuLimit and so on to what fits, here alone by "
-          "annotations "
-          "(docs/injection.md), or change what refuses it");
+          "annotations (docs/injection.md), or change what refuses it");
     case TrialMaster::Outcome::kRefused:
       return Finding::Warning(
           "new masters are not known: this one is refused, with the sidecar "

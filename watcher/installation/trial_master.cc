@@ -4,7 +4,7 @@
 
 #include "probes/permissions.h"
 #include "probes/watcher_container.h"
-#include "watcher/protocol/annotations.h"
+#include "watcher/protocol/injection_status.h"
 
 namespace cluster_watcher {
 namespace {
@@ -30,12 +30,9 @@ ApiResult Try(const DriverTools& tools, const std::string& ns, bool with_sidecar
   return tools.client.Do(ApiRequest::TryCreate(pods, ns, MasterPod(with_sidecar)), tools.Reads());
 }
 
-// Reads what the injection wrote down: {"image": "cluster-watcher:0.1.0", "port": 9090}.
 std::string SidecarOf(JsonValue pod) {
-  const auto written = pod["metadata"]["annotations"][annotation::kStatus].AsString();
-  const auto status = JsonDocument::Parse(written.value_or("{}"));
   std::string text(WatcherContainerOf(pod).self["image"].AsString().value_or(""));
-  const auto port = status ? status->root()["port"].AsInteger() : std::nullopt;
+  const auto port = PortInStatus(pod);
   return port ? text + ", port " + std::to_string(*port) : text;
 }
 
