@@ -2,7 +2,7 @@
 # Checks that the program's files and classes stay small: no file above 400 lines, no class above 15
 # fields or 2 booleans. (No function above 60 lines: clang-tidy checks that, in `make lint`.)
 # Fields are the members whose names end with an underscore; a struct in a class counts as the
-# fields of that class that it is.
+# fields of that class that it is. Checks too that the lists for scripts/mutate keep up with the sources.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 shopt -s lastpipe
@@ -34,6 +34,8 @@ classes() {
 }
 classes | awk -v fields=$kMostFields -v booleans=$kMostBooleans '$3 > fields || $4 > booleans' |
   check "no class is above $kMostFields fields or $kMostBooleans booleans" empty
+
+check "the faults that people chose fit the sources" scripts/mutate --fits test/mutations/*.txt
 
 # The check itself sees what it is to see.
 check "the classes are counted" [ "$(classes | awk '$3 > 5' | wc -l)" -gt 20 ]

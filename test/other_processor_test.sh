@@ -12,8 +12,10 @@ clean_up() {
 }
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
-# shellcheck source=other_processor.bash
-. test/other_processor.bash
+case $(dpkg --print-architecture) in
+  arm64) other=amd64 emulator=qemu-x86_64-static ;;
+  *) other=arm64 emulator=qemu-aarch64-static ;;
+esac
 
 scripts/build "release-$other" cluster-watcher >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log"; exit 1; }
 program="$emulator $PWD/build-release-$other/cluster-watcher"
