@@ -36,10 +36,8 @@ constexpr std::array kStepResults =
 constexpr std::array kWatchRestarts =
     std::to_array<std::string_view>({"closed", "expired", "stalled", "error"});
 
-// From an API server on the same machine up to a request that times out.
-prometheus::Histogram::BucketBoundaries SecondsBuckets() {
-  return {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
-}
+// From an API server nearby up to a request that times out. Every sidecar has one series for each.
+prometheus::Histogram::BucketBoundaries SecondsBuckets() { return {0.005, 0.025, 0.1, 0.5, 2.5}; }
 
 template <typename Metric>
 Family<Metric>& Register(Registry& registry, prometheus::detail::Builder<Metric> builder,
@@ -167,8 +165,8 @@ void WatcherMetrics::RegisterDeletion(Registry& registry) {
                "Members of the cluster that is being deleted: found, and remaining of them.");
   deletion_.members_found = &members.Add({{"state", "found"}});
   deletion_.members_remaining = &members.Add({{"state", "remaining"}});
-  deletion_.delete_family = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
-                                      "Deletes that were sent, by resource and result.");
+  deletion_.deletes = &Register(registry, BuildCounter(), "cluster_watcher_deletes_total",
+                                "Deletes that were sent, by resource and result.");
   AddWords(deletion_.steps,
            Register(registry, BuildCounter(), "cluster_watcher_steps_total",
                     "Steps before and after the deletion that have ended, by result."),
@@ -311,30 +309,12 @@ void WatcherMetrics::SetMembers(std::int64_t found, std::int64_t remaining) {
   deletion_.members_remaining->Set(static_cast<double>(remaining));
 }
 
-// Requires mutex_.
-const WatcherMetrics::Deletes& WatcherMetrics::DeletesOf(std::string_view resource) {
-  const auto found = std::ranges::find(deletion_.deletes, resource, &Deletes::resource);
-  if (found != deletion_.deletes.end()) return *found;
-  Deletes& added = deletion_.deletes.emplace_back(Deletes{std::string(resource), {}});
-  for (std::string_view result : kDeleteResults) {
-    Counter& counter = deletion_.delete_family->Add(
-        {{"resource", added.resource}, {"result", std::string(result)}});
-    added.results.push_back({result, &counter});
-  }
-  return added;
-}
-
-void WatcherMetrics::ExpectDeletesOf(std::string_view resource) {
-  const std::lock_guard lock(mutex_);
-  DeletesOf(resource);
-}
-
 void WatcherMetrics::Deleted(std::string_view resource, std::string_view result) {
   const bool known = std::ranges::find(kDeleteResults, result) != kDeleteResults.end();
   assert(known && "not a result of the metrics' contract");
   if (!known) return;
-  const std::lock_guard lock(mutex_);
-  Find(DeletesOf(resource).results, result)->Increment();
+  deletion_.deletes->Add({{"resource", std::string(resource)}, {"result", std::string(result)}})
+      .Increment();
 }
 
 void WatcherMetrics::WatchRestarted(std::string_view reason) {

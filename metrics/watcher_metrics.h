@@ -81,8 +81,7 @@ class WatcherMetrics final : public prometheus::Collectable {
   // Counts a deletion that was due and was held back.
   void Refused(std::string_view reason);
   void SetMembers(std::int64_t found, std::int64_t remaining);
-  // Exposes every result for this resource as 0, so that a rate sees the first delete.
-  void ExpectDeletesOf(std::string_view resource);
+  // A series for each pair that occurs: a sidecar has no more than these during a deletion.
   void Deleted(std::string_view resource, std::string_view result);
   // Counts a finished step of a deletion: "succeeded", "failed", "timed-out".
   void StepRun(std::string_view result);
@@ -111,10 +110,6 @@ class WatcherMetrics final : public prometheus::Collectable {
     std::string_view reason;
     prometheus::Gauge* gauge;
   };
-  struct Deletes {
-    std::string resource;
-    Words<prometheus::Counter> results;
-  };
   struct Requests {
     std::string code;
     std::string method;
@@ -130,10 +125,9 @@ class WatcherMetrics final : public prometheus::Collectable {
   void RegisterDeletion(prometheus::Registry& registry);
   void RegisterPermissions(prometheus::Registry& registry);
   void RegisterRequests(prometheus::Registry& registry);
-  const Deletes& DeletesOf(std::string_view resource);
 
   prometheus::Registry& registry_;
-  // Groups changes of several series; guards the three vectors and the texts.
+  // Groups changes of several series; guards the two vectors and the texts.
   mutable std::recursive_mutex mutex_;
   WatcherStatus texts_;  // its numbers, and the words of the contract, are read from the gauges
 
@@ -162,8 +156,7 @@ class WatcherMetrics final : public prometheus::Collectable {
     prometheus::Gauge* dry_run = nullptr;
     prometheus::Gauge* members_found = nullptr;
     prometheus::Gauge* members_remaining = nullptr;
-    prometheus::Family<prometheus::Counter>* delete_family = nullptr;
-    std::vector<Deletes> deletes;
+    prometheus::Family<prometheus::Counter>* deletes = nullptr;
     Words<prometheus::Counter> steps;
     prometheus::Gauge* duration = nullptr;
     prometheus::Gauge* deadline = nullptr;

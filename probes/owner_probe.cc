@@ -37,7 +37,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     behind.recorded->given.clear();
     sight = Look(behind, freshness, patience);
     sight.followed_controller = true;
-    return sight;
+    return IsOver(sight.observation) ? LookAsGiven(query, sight, freshness, patience) : sight;
   }
   const std::vector<ResourceType> candidates = kinds_.Candidates(query, sight, patience);
   if (candidates.empty()) return sight;
@@ -55,16 +55,31 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   if (candidates.size() == 1 || recorded == candidates.end()) {
     sight = LookAs(candidates, query, freshness, patience);
   } else {
+    // Another kind may have taken over: then it is several, or replaced.
     sight = LookAs({*recorded}, query, freshness, patience);
-    if (sight.observation == Observation::kAbsent) {
-      sight = LookAs(candidates, query, freshness, patience);
-    }
+    if (IsOver(sight.observation)) sight = LookAs(candidates, query, freshness, patience);
   }
   // A glance proves nothing, so the rest of the evidence isn't gathered for one.
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kConsistent) {
     ConfirmAbsence(candidates, query, sight, patience);
   }
   if (freshness == Freshness::kConsistent) NoteRunning(candidates, query, sight, patience);
+  return sight;
+}
+
+// What has the name that is given may be something else by now, which runs.
+OwnerSight OwnerProbe::LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded,
+                                   Freshness freshness, const Patience& patience) {
+  OwnerQuery given = query;
+  given.recorded.reset();
+  OwnerSight sight;
+  const auto candidates = kinds_.Candidates(given, sight, patience);
+  if (!candidates.empty()) sight = LookAs(candidates, given, freshness, patience);
+  const bool is_same =
+      sight.object && recorded.object && sight.object->meta.uid == recorded.object->meta.uid;
+  if (is_same || sight.observation == Observation::kAbsent) return recorded;
+  const bool is_another = sight.object && sight.observation != Observation::kDeleting;
+  if (is_another) sight.observation = Observation::kReplaced;
   return sight;
 }
 

@@ -29,6 +29,8 @@ class OwnerProbe {
                                             const Patience& patience);
 
  private:
+  OwnerSight LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded, Freshness freshness,
+                         const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);
   // Costs the API server two thirds of a list. Returns nullopt where only a list says more: the

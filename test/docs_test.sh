@@ -75,7 +75,7 @@ missing_in "$work/documented" <"$work/keys" | check "each key of the log is in d
 grep -ohE '(^|[^a-zA-Z./-])cluster-watcher/[a-z-]+' "${documents[@]}" | grep -oE 'cluster-watcher/.*' |
   missing_in "$work/annotations" | check "each annotation in the documents exists" empty
 
-marks=$(sed -n '/- name: marks$/,/- name: formerMarks$/p' manifests/chart/objects/guard/policy.yaml |
+marks=$(sed -n '/- name: marks$/,/- name: oldAnnotations$/p' manifests/chart/objects/guard/policy.yaml |
   grep -oE '"[^"]*"' | tr -d '"\n' | sed 's/\$^/$|^/')
 section docs/design.md "What is written down" | grep -E '^\|' | grep -oE 'cluster-watcher/[a-z-]+' | sort -u >"$work/documented"
 grep -E "$marks" "$work/annotations" | diff "$work/documented" - |

@@ -222,7 +222,7 @@ Result<JsonDocument> JsonDocument::Parse(std::string_view text) {
     return Failure(std::string(rapidjson::GetParseError_En(reader.GetParseErrorCode())) + at);
   }
   // RapidJSON stops at a NUL byte.
-  if (stream.Tell() != text.size()) return Failure("a NUL byte behind the value");
+  if (stream.Tell() != text.size()) return Failure("a NUL byte after the value");
   if (auto key = DuplicateKey(document.state_->document)) {
     return Failure("the key " + Quoted(*key) + " stands twice in one object");
   }

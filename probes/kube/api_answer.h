@@ -61,7 +61,7 @@ JsonValue OnlyItem(const ApiAnswer& answer);
 
 // The failure of a request that has no answer.
 ApiFailure FailureOf(TransportError::Kind kind);
-// Returns the error of `request`: `why` behind the operation and the object.
+// Returns the error of `request`: `why` after the operation and the object.
 Unexpected<ApiError> Fail(ApiFailure failure, const ApiRequest& request, const std::string& why,
                           std::optional<Duration> retry_after = std::nullopt);
 

@@ -133,7 +133,7 @@ bool CachedLists::Target::TakeQuery(std::string_view query) {
 
 // Returns what of a pod's spec or status tells whether it and its containers run, and how long they
 // may (pod_state.h, owner_kinds.h).
-std::string WhetherItRuns(JsonValue half) {
+static std::string WhetherItRuns(JsonValue half) {
   JsonWriter kept;
   const auto keep = [&kept](JsonValue object, const std::vector<std::string_view>& keys) {
     kept.StartObject();

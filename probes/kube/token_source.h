@@ -32,7 +32,6 @@ class TokenSource {
   bool Refresh(std::stop_token stop = {});
 
   // Why the last read failed; empty if it didn't.
-  const std::string& last_error() const { return last_error_; }
 
  private:
   void Read();

@@ -73,12 +73,6 @@ class FailureCase : public IntegrationTest {
 
   static constexpr char kSet[] = "spark-s";
 
-  static Lie EmptyList(const std::string& kind, const std::string& metadata) {
-    return Lie::Answer(200, R"({"kind": ")" + kind +
-                                R"(", "apiVersion": "apps/v1", "metadata": {)" + metadata +
-                                R"(}, "items": []})");
-  }
-
   // With a single verdict and no grace period, any doubt would be fatal.
   const std::vector<std::string> hasty_ = {"--confirmations=1", "--grace-period=0s",
                                            "--startup-grace=0s"};

@@ -409,11 +409,6 @@ what_it_may() {
   for mark in $(marks_between kOwner kDeleteOrder) cluster-watcher/inject; do
     guards "write $mark" guarded annotate deployment root "$mark=a"
   done
-  for mark in app-status deletes-begun created-by owner-uid; do
-    guards "write what an earlier version did, $mark" guarded annotate deployment root "cluster-watcher/$mark=a"
-    kubectl -n lab annotate deployment root "cluster-watcher/$mark=a" >/dev/null
-    allows "take $mark off" guarded annotate deployment root "cluster-watcher/$mark-"
-  done
   allows "read" guarded get configmap foreign
   allows "ask what it may" guarded auth can-i delete pods
   allows "write Events in its own name" reports event_of cluster-watcher OWN

@@ -171,27 +171,7 @@ TEST_F(FailureCase, Case39APodThatIsTerminatingCondemnsNothing) {
   EXPECT_TRUE(Finishes(WatchOver("deployment/bob"))) << "the next pod's watcher does";
 }
 
-// --- 40, 51: drivers that are deleted, but run.
-
-TEST_F(FailureCase, Case40ADriverThatAFinalizerHoldsRunsWhileItsPodsDo) {
-  MakeCluster();
-  Metadata bob{"bob"};
-  bob.held = true;
-  api().Create("deployments", ns_, DeploymentOf({bob}));
-  ASSERT_TRUE(Eventually([&] { return api().Names("pods", ns_, "app=bob").size() == 1; }));
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
-  api().Delete("deployments", ns_, "bob");
-  ASSERT_EQ(api().Uid("deployments", ns_, "bob"), "");
-  EXPECT_TRUE(Keeps(watcher, "keep: driver-running"));
-  // Its controller does nothing more: what makes its pods has to be deleted by hand.
-  for (const std::string& set : api().Names("replicasets", ns_, "app=bob")) {
-    api().Delete("replicasets", ns_, set);
-  }
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_TRUE(api().Exists("deployments", ns_, "bob"));
-  api().ReleaseFinalizers("deployments", ns_, "bob");
-}
+// --- 51: a driver that is deleted, but runs.
 
 TEST_F(FailureCase, Case51ADriverPodHasItsOwnGracePeriodToEnd) {
   MakeCluster();
@@ -376,26 +356,6 @@ TEST_F(FailureCase, Case48ABareMasterPodKeepsItsSettings) {
   EXPECT_EQ(api().Annotation("pods", ns_, kMaster, "cluster-watcher/owner-kind"), "deploy");
   EXPECT_EQ(api().Annotation("pods", ns_, kMaster, kOwner), "bob");
   EXPECT_TRUE(Keeps(watcher, "keep: active"));
-}
-
-TEST_F(FailureCase, Case48MarksOfEarlierVersionsAreTakenOff) {
-  const TextMap marks = {{"cluster-watcher/phase", "creating"},
-                         {"cluster-watcher/owner-kind", "deployment.apps"},
-                         {"cluster-watcher/owner-name", ns_ + "/bob"},
-                         {"cluster-watcher/owner-uid", "another's"},
-                         {"cluster-watcher/app-status", "completed"},
-                         {"cluster-watcher/first-deletes", "[]"},
-                         {"cluster-watcher/deletes-begun", "true"},
-                         {"cluster-watcher/created-by", "deployment.apps/alice"}};
-  MakeCluster({.root_annotations = marks});
-  MakeDriver();
-  MarkTheRoot({{"cluster-watcher/root-uid", api().Uid("deployments", ns_, kMaster)}});
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: active"));
-  EXPECT_TRUE(Records(api().Uid("deployments", ns_, "bob")));
-  for (const auto& [mark, value] : marks) {
-    EXPECT_EQ(Mark(mark.substr(mark.find('/') + 1)), "") << mark;
-  }
 }
 
 TEST_F(FailureCase, Case49WithoutTheRightToPatchThePollsStayCheap) {

@@ -453,10 +453,6 @@ std::string Actors::ForgedMarks() {
       "null"};
   add("deleting-since", since[random_.Chance(0.6) ? random_.Next() % 2 : random_.Next() % 6]);
   if (random_.Chance(0.3)) add("reason", text("owner-absent"));
-  // Those of an earlier version.
-  if (random_.Chance(0.3)) add("deletes-begun", text("true"));
-  if (random_.Chance(0.3)) add("first-deletes", text("services/spark=0011223344556677"));
-  if (random_.Chance(0.3)) add("app-status", text("completed"));
   return marks;
 }
 

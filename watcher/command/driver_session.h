@@ -29,7 +29,7 @@ class DriverSession {
   const SettingsInForce::WithAnnotations& with_annotations() const {
     return session_.with_annotations;
   }
-  // For who answers reads in another way (CachedLists).
+  // For callers that answer reads themselves (CachedLists).
   Transport& transport() { return *session_.transport; }
   TokenSource& tokens() { return tokens_; }
   const ApiServer& server() const { return session_.server; }

@@ -76,12 +76,12 @@ Session MakeSession(const Invocation& invocation, const Environment& outside) {
   const bool is_watch = invocation.command == Command::kWatch;
   const bool by_cluster =
       !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
-  session.settings = ResolveSettings(flags, outside, {});
+  Environment environment = by_cluster ? WithoutOwner(outside) : outside;
+  session.settings = ResolveSettings(flags, environment, {});
   auto server = FindApiServer(session.settings.settings.kubeconfig,
                               session.settings.settings.context, outside);
-  Environment environment = outside;
   if (by_cluster && GivesNamespace(server)) {
-    environment = WithoutPodNamespace(outside);
+    environment = WithoutPodNamespace(environment);
     session.settings = ResolveSettings(flags, environment, {});
   }
   session.errors = session.settings.errors;

@@ -100,7 +100,7 @@ Outcome Ambiguous(const Facts& facts) {
   return NoMatch("there is one master, and it is this cluster's");
 }
 
-// Returns what stands behind `quoted`, which ends with a quotation mark, up to the next one; empty:
+// Returns what stands after `quoted`, which ends with a quotation mark, up to the next one; empty:
 // that isn't there.
 std::string Behind(const std::string& words, std::string_view quoted) {
   const std::size_t begin = words.find(quoted);
@@ -230,7 +230,7 @@ Outcome InUse(const OtherDrivers& others) {
 }  // namespace
 
 // The detail of a rule that didn't match says nothing that wasn't seen.
-void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
+static void SayWhatIsKnown(const Facts& facts, std::vector<RuleOutcome>& rules) {
   const bool is_read = facts.problem.empty() && facts.root_read;
   const Observation seen = ObservationOf(facts);
   for (RuleOutcome& rule : rules) {

@@ -28,7 +28,6 @@ AwaitGone::AwaitGone(const Tools& tools, WarnOnce& warn_once, const ClusterId& c
 DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) {
   held_at_ = tools_.clock.Now() + tools_.settings->operator_grace;
   MonotonicTime foreground_at = held_at_;
-  const bool is_watcher = tools_.until == Until::kGone && !tools_.gives_up;
   const bool is_own_pod = as_seen_.meta.uid == mandate_.condemned_by().uid;
   for (;;) {
     tools_.turn({});
@@ -39,11 +38,11 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
     if (is_last && state == RootState::kReplaced) return DeletionEnd::kDone;
     const bool is_gone =
         state == RootState::kGone || (is_own_pod && state == RootState::kTerminating);
-    if (is_last && is_gone && IsAllGone(deadline)) return DeletionEnd::kDone;
+    if (is_last && is_gone && ReadWhatRemains(deadline)) return DeletionEnd::kDone;
     if (tools_.until == Until::kAccepted) return DeletionEnd::kGivenUp;
     // A watcher goes on, unless what is left waits for its own pod.
     const bool waits_for_us = is_last && !pods->own_runs;
-    if (stop.stop_requested() && (!is_watcher || waits_for_us)) return DeletionEnd::kGivenUp;
+    if (stop.stop_requested() && (tools_.heeds_stop || waits_for_us)) return DeletionEnd::kGivenUp;
     const bool is_there = state == RootState::kTerminating || state == RootState::kOurs;
     if (is_there) {
       if (auto why = mandate_.WhyEnded()) return *why;
@@ -72,7 +71,7 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
       return DeletionEnd::kGivenUp;
     }
     tools_.clock.WaitUntil(tools_.clock.Now() + kBetweenReads,
-                           is_watcher ? std::stop_token() : stop);
+                           tools_.heeds_stop ? stop : std::stop_token());
   }
 }
 
@@ -87,7 +86,7 @@ std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
           if (!meta || !cluster_.Owns(*meta)) return;
           if (meta->uid == mandate_.condemned_by().uid) {
             found.own_runs = !meta->deleting;
-          } else if (!IsLeft(*meta)) {
+          } else if (!IsPodLeft(*meta)) {
             if (++found.others <= kMostNamed)
               found.named.push_back(Named({*FindBuiltInByName("pods", ""), *std::move(meta)}));
           }
@@ -107,11 +106,11 @@ std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
   return std::nullopt;
 }
 
-bool AwaitGone::IsLeft(const ObjectMeta& pod) {
+bool AwaitGone::IsPodLeft(const ObjectMeta& pod) {
   const auto stays = [&](const std::string& uid) {
     const auto below = memory_.below.find(uid);
     const std::string member = below == memory_.below.end() ? uid : below->second.ToText();
-    return cluster_watcher::IsLeft(member, memory_) || deletes_.sent().forbidden.contains(member) ||
+    return IsLeft(member, memory_) || deletes_.sent().forbidden.contains(member) ||
            (view_ && view_->survivors.held_back.contains(member));
   };
   const OwnerReference* controller = pod.Controller();
@@ -127,12 +126,12 @@ std::string AwaitGone::NameHusk() {
   const std::string& finalizers = mandate_.root().meta.held_by.names;
   std::string husk = as_seen_.Describe() + ": nothing of it runs, but it is held by " +
                      (finalizers.empty() ? "a finalizer" : "the finalizer " + finalizers) +
-                     ": see to who must take that off";
+                     ": ask its owner to take it off";
   tools_.log.warn("{}", husk);
   return husk;
 }
 
-bool AwaitGone::IsAllGone(MonotonicTime deadline) {
+bool AwaitGone::ReadWhatRemains(MonotonicTime deadline) {
   if (tools_.until != Until::kAllGone) return true;
   left_.clear();
   view_ = reader_.Read(true);

@@ -40,11 +40,11 @@ class AwaitGone {
     bool own_runs = false;           // it isn't terminating
   };
   std::optional<Pods> ReadPods();
-  bool IsLeft(const ObjectMeta& pod);
+  bool IsPodLeft(const ObjectMeta& pod);
   std::string Named(const KubeObject& object) const;  // "pod/x, held by the finalizer y"
-  // Whether every member is gone, where that is waited for: until `deadline` for kinds that can't
-  // be listed.
-  bool IsAllGone(MonotonicTime deadline);
+  // Lists the members, where they are waited for. True: every one is gone, or `deadline` is over
+  // for kinds that can't be listed.
+  bool ReadWhatRemains(MonotonicTime deadline);
   std::string NameHusk();
 
   const Tools& tools_;

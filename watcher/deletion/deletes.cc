@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "probes/masters.h"
 #include "watcher/decision/rules.h"
 
 namespace cluster_watcher {
@@ -28,17 +29,19 @@ bool IsNotSent(const ApiResult& result) {
 
 }  // namespace
 
-Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
-                 std::function<bool()> may_send, std::function<bool()> prepare)
+Deletes::Deletes(const Tools& tools, ClusterId cluster, const KubeObject& root,
+                 WallTime collect_after, WarnOnce& warn_once, std::function<bool()> may_send,
+                 std::function<bool()> prepare)
     : tools_(tools),
       cluster_(std::move(cluster)),
+      resource_(cluster_.IsFrameworks(root) ? root.meta.uid : ""),
       collect_after_(collect_after),
       warn_once_(warn_once),
       may_send_(std::move(may_send)),
       prepare_(std::move(prepare)) {}
 
 // A policy that refuses one, as the brake does, refuses all.
-bool Deletes::IsHeldBack(const std::vector<ApiResult>& results) {
+bool Deletes::NotePolicy(const std::vector<ApiResult>& results) {
   const auto refused = std::find_if(results.begin(), results.end(), [](const ApiResult& result) {
     return !result && !result.error().policy.empty() && !IsOfGuard(result.error().policy);
   });
@@ -69,7 +72,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
     for (; next < objects.size() && batch.size() < most; ++next) batch.push_back(objects[next]);
     if (!dry_run && !prepare_()) return false;
     const auto results = SendBatch(batch, propagation, dry_run);
-    const bool is_held = !dry_run && IsHeldBack(results);
+    const bool is_held = !dry_run && NotePolicy(results);
     if (is_held) warn_once_(policy_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (is_held && !results[i] && !results[i].error().policy.empty()) continue;
@@ -146,7 +149,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
 
 void Deletes::WasCarriedOut(const Uid& unanswered) {
   sent_.unanswered.erase(unanswered);
-  sent_.any_accepted = true;
+  sent_.any_accepted = sent_.any_of_pods = true;
   sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
 }
 
@@ -189,9 +192,17 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
   }
 }
 
+// What a framework's operator makes runs for as long as its custom resource does.
+bool Deletes::RunsPods(const KubeObject& object) const {
+  return resource_.empty() ? CanBeMaster(object.type) : object.meta.uid == resource_;
+}
+
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type->plural;
-  sent_.any_accepted = sent_.any_accepted || (!dry_run && result.has_value());
+  if (!dry_run && result) {
+    sent_.any_accepted = true;
+    sent_.any_of_pods = sent_.any_of_pods || RunsPods(object);
+  }
   if (result) {
     sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);

@@ -34,7 +34,7 @@ class Deletion {
   void Take(const DeletionOrder& order);
 
   // Whether the root would take along what is annotated to be kept, before anything is deleted.
-  bool MustRootStay();
+  bool FindWhyRootStays();
 
   // Deletes all members, wave by wave, until `deadline`; then what is left is sent for deletion at
   // once, and tried until it is terminating or refused permanently. May be called again, for what

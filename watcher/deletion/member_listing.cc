@@ -41,9 +41,6 @@ MemberListing::Listed MemberListing::List(const Patience& patience) {
   for (const std::string& kind : kinds.not_served) {
     Skip(SplitKindName(kind).kind, "not-found", kind + ": not served");
   }
-  if (readable_.empty()) {
-    for (const ResourceType& type : kinds.types) tools_.metrics.ExpectDeletesOf(type.plural);
-  }
   Listed listed;
   const std::vector<ApiRequest> requests = Requests(types);
   auto read = ReadAll(requests, listed, patience);

@@ -53,10 +53,10 @@ class Planner {
     PassEnd end;
     end.remaining = MayBegin() ? Remaining() : 1;
     // A list from before the last look is good for the first deletes only.
-    const bool is_current = !view_.is_old || !sent_.any_accepted;
+    const bool is_current = !view_.is_old || !sent_.any_of_pods;
     end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
-    // Until something is deleted the cluster is whole, and needs them.
-    end.collects = IsKnown() && sent_.any_accepted;
+    // A cluster that is whole needs them.
+    end.collects = IsKnown() && sent_.any_of_pods;
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
@@ -213,7 +213,7 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
     }
   }
   // While the cluster was whole none was marked.
-  for (const KubeObject& claim : sent.any_accepted ? view.members.to_collect : KubeObjects()) {
+  for (const KubeObject& claim : sent.any_of_pods ? view.members.to_collect : KubeObjects()) {
     names.push_back(claim.Describe() + ": it could not be marked for collection");
   }
   for (const std::string& why : view.failed) {

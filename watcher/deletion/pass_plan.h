@@ -21,7 +21,7 @@ namespace cluster_watcher {
 // How a deletion ends, or a part of it.
 enum class DeletionEnd {
   kDone,          // no member is left that is to go; with the root: its delete was accepted
-  kStale,         // no delete was accepted while the evidence was fresh: look again, and go on
+  kStale,         // what runs the pods is all there, and the evidence is old: look again, and go on
   kKept,          // somebody annotated the master root to be kept
   kReplaced,      // another object has the master root's name: somebody's new cluster
   kRootGone,      // the master root is gone
@@ -30,7 +30,7 @@ enum class DeletionEnd {
   kOvertaken,     // another watcher has taken the deletion over
   kHeld,          // an admission policy, such as the brake, refuses deletes
   kRootMustStay,  // the master root would take along what must survive
-  kGivenUp,       // something isn't accepted by the deadline, and who deletes gives up
+  kGivenUp,       // something isn't accepted by the deadline, and the caller gives up
 };
 
 // Results of the deletes that were sent.
@@ -40,7 +40,10 @@ struct SentDeletes {
   // Objects of which the last delete was refused permanently, and in which words.
   std::unordered_map<Uid, std::string> forbidden;
   std::unordered_map<Uid, std::string> failed;  // of some, the words of a transient failure
-  bool any_accepted = false;                    // false: the cluster is whole, as far as we know
+  bool any_accepted = false;
+  // Whether what runs the cluster's pods was among these. Until then it can serve its driver, and
+  // nothing more is sent on a look that is old.
+  bool any_of_pods = false;
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.
@@ -97,7 +100,7 @@ const HeldBack* WhyHeldBack(const PassView& view, const DeletionMemory& memory,
 // The same of the master root.
 const HeldBack* WhyRootIsHeldBack(const PassView& view, const DeletionMemory& memory);
 
-// Returns what is known of why an object is still there, behind its name: ", held by the finalizer
+// Returns what is known of why an object is still there, after its name: ", held by the finalizer
 // x", ": HTTP 500"; or empty.
 std::string WhyStillThere(const KubeObject& object, const SentDeletes& sent);
 // Names what is left, and why: "pod/x: it may not be deleted".

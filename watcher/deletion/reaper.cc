@@ -30,7 +30,7 @@ Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, k
 // After a round that came to nothing: up to 5 s.
 Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
 
-// For people, behind what else is said.
+// For people, after what else is said.
 std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
@@ -176,7 +176,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
     deletion->Take(*condemned);
-    if (steps_.HasBefore(*condemned) && deletion->MustRootStay()) {
+    if (steps_.HasBefore(*condemned) && deletion->FindWhyRootStays()) {
       return End(of, *condemned, *deletion, progress, DeletionEnd::kRootMustStay, stop);
     }
     AnnounceDeletion(*condemned, progress);
@@ -187,7 +187,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     if (outcome != DeletionEnd::kStale || is_over) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
-    tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
+    tools_.log.info("the cluster's pods are all there, and the evidence is old: looking again");
     Wait(LongBackoff(rounds++), {});
   }
 }

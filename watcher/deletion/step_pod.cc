@@ -73,7 +73,7 @@ void WriteContainer(JsonWriter& pod, const PodToRun& step) {
   pod.EndObject().EndObject();
 }
 
-// It ends behind `timeout` even if nobody is there to see to it.
+// Ends after `timeout` even if nobody is there to end it.
 std::string PodText(const std::string& name, const PodToRun& step, const std::string& id,
                     const KubeObject& root, Duration timeout) {
   JsonWriter pod;

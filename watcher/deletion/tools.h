@@ -38,9 +38,11 @@ struct Tools {
   std::function<void(Duration may_take)> turn;
   Until until = Until::kGone;
   // Whether a deletion that comes to nothing is left at its deadline to whoever comes later, and
-  // members that are terminating count as gone. Who has other clusters to see to can't try for
-  // ever.
+  // members that are terminating count as gone. A caller with other clusters waiting can't keep
+  // trying.
   bool gives_up = false;
+  // Whether the wait for what is going ends when it is told to stop. A watcher goes on.
+  bool heeds_stop = false;
   // Once it is requested, what is terminating is no longer waited for.
   std::stop_token hurry = {};
 };

@@ -16,7 +16,7 @@ constexpr int kMostRewrites = 3;
 
 }  // namespace
 
-SinceMark AbandonedSince::Compare(const Snapshot& snapshot, const Decision& decision,
+SinceMark AbandonedSince::Update(const Snapshot& snapshot, const Decision& decision,
                                   const Surge& surge) {
   // An unknown verdict is no reason to write.
   if (decision.reason == Reason::kUnknown) return SinceMark::kRight;

@@ -18,7 +18,7 @@ class AbandonedSince {
 
   // Returns how the mark on the root of `snapshot`, which has one, stands to the verdict on it.
   // A write that was refused before is forgotten where it no longer matters.
-  SinceMark Compare(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
+  SinceMark Update(const Snapshot& snapshot, const Decision& decision, const Surge& surge);
 
   // Writes the mark, or takes it off, as `surge` says. True: that was done, so the root is no
   // longer at the resourceVersion that was read. False: it wasn't; see problem() where it was to be

@@ -59,7 +59,7 @@ CaseStep Engine::Next(const WatcherId& me, const Snapshot& look, const Decision&
   if (heeds_marks) view_.on_marks = SeeMarksOf(me, look, stop);
   if (heeds_marks && view_.on_marks == OnMarks::kNone) {
     if (!view_.has_void_marks) marks_ = Marked::kNot;
-    view_.since = abandoned_since_.Compare(look, decision, judge_.surge());
+    view_.since = abandoned_since_.Update(look, decision, judge_.surge());
   }
   return NextOnCase(view_);
 }

@@ -210,8 +210,7 @@ void PermissionReview::Show(std::vector<Permission> missing) {
   if (of_claims) {
     tools_.log.warn(
         "for claims the ClusterRole cluster-watcher-volumes has these rules, and what the guard "
-        "asks "
-        "for: bind it instead");
+        "asks for: bind it instead");
   }
   if (missing.empty()) tools_.log.info("the permissions that were missing are granted");
   missing_ = std::move(missing);

@@ -50,7 +50,7 @@ int WatchLoop::Run(std::stop_token stop) {
 
 // Each decision is shown before it is acted on: a deletion takes its time.
 WatchLoop::Next WatchLoop::Poll(const std::stop_token& stop) {
-  if (MayGlance() && Glance(stop)) return Next::kWait;
+  if (MayGlance() && (pace_.IsAsleep() || Glance(stop))) return Next::kWait;
   if (stop.stop_requested()) return Next::kWait;
 
   const Snapshot look = observer_.SureLook(stop);
@@ -75,7 +75,6 @@ bool WatchLoop::MayGlance() const { return !watch_.NeedsSureLook() && pace_.MayG
 // True: nothing has changed. Whatever else a glance shows is looked at for sure.
 bool WatchLoop::Glance(const std::stop_token& stop) {
   const MonotonicTime began = tools_.clock.Now();
-  if (pace_.IsAsleep()) return true;
   const auto root_interval = pace_.IsVerdictLasting() ? std::nullopt : std::optional(kRootInterval);
   if (!glance_.GlanceAround(root_interval, stop)) return false;
   tools_.metrics.Polled("active", tools_.clock.Now() - began, tools_.clock.WallNow());

@@ -47,4 +47,9 @@ WallTime ServerNow(const Snapshot& snapshot, Clock& clock) {
          std::chrono::duration_cast<WallTime::duration>(clock.Now() - snapshot.when.ended);
 }
 
+void NoteProblem(Snapshot& snapshot, const ApiError& error) {
+  if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
+  if (error.failure == ApiFailure::kForbidden) snapshot.forbidden = true;
+}
+
 }  // namespace cluster_watcher

@@ -96,4 +96,7 @@ struct Snapshot {
 // compared with what others write.
 WallTime ServerNow(const Snapshot& snapshot, Clock& clock);
 
+// Adds `error` as what makes the verdict of `snapshot` unknown, unless something does already.
+void NoteProblem(Snapshot& snapshot, const ApiError& error);
+
 }  // namespace cluster_watcher

@@ -12,6 +12,7 @@
 #include "probes/watcher_container.h"
 #include "watcher/observation/changed_settings.h"
 #include "watcher/observation/member_kinds.h"
+#include "watcher/observation/misplaced_settings.h"
 #include "watcher/protocol/member_annotations.h"
 
 namespace cluster_watcher {
@@ -21,11 +22,6 @@ const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
 const ResourceType& Namespaces() { return *FindBuiltInByName("namespaces", ""); }
 
 }  // namespace
-
-void NoteProblem(Snapshot& snapshot, const ApiError& error) {
-  if (snapshot.facts.problem.empty()) snapshot.facts.problem = error.message;
-  if (error.failure == ApiFailure::kForbidden) snapshot.forbidden = true;
-}
 
 SurroundingsReader::SurroundingsReader(KubeClient& client, Discovery& discovery,
                                        SettingsInForce& settings)
@@ -271,7 +267,11 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
 // A framework's custom resource has settings too, which go before those of the pods that its
 // operator makes: people can change them there. The owner is compared instead (rule 2).
 void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snapshot) {
-  if (!snapshot.cluster->IsFrameworks(*snapshot.root)) return;
+  if (!snapshot.cluster->IsFrameworks(*snapshot.root)) {
+    if (!around.pods_to_come) return;
+    return AddMisplacedSettings(*snapshot.root, around.pods_to_come->annotations,
+                                snapshot.facts.setting_errors);
+  }
   TextMap settings = settings_at_start_;
   if (around.pods_to_come && !snapshot.pod) settings = around.pods_to_come->settings;
   if (around.pods_to_come && snapshot.cluster->profile->inherits) {
@@ -286,8 +286,7 @@ void SurroundingsReader::TakeSettings(const Surroundings& around, Snapshot& snap
 void SurroundingsReader::TakeWhatIsCopied(const PodsToCome& now, Snapshot& snapshot,
                                           TextMap& settings) {
   TextMap owner;
-  for (const char* name :
-       {"owner", "owner-kind", "owner-namespace", "owner-container", "completed-when"}) {
+  for (const char* name : kOwnerSettings) {
     const std::string key = std::string(annotation::kPrefix) + name;
     settings.erase(key);
     const auto one = now.settings.find(key);

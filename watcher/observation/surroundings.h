@@ -102,7 +102,4 @@ class SurroundingsReader {
   std::optional<ObjectMeta> namespace_;
 };
 
-// Adds `error` as what makes the verdict of `snapshot` unknown, unless something does already.
-void NoteProblem(Snapshot& snapshot, const ApiError& error);
-
 }  // namespace cluster_watcher

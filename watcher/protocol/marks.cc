@@ -15,16 +15,6 @@ constexpr const char* kProtocolMarks[] = {annotation::kPhase, annotation::kReaso
                                           annotation::kCondemnedBy, annotation::kDeletingSince,
                                           annotation::kStepsDone};
 constexpr const char* kOtherMarks[] = {annotation::kAbandonedSince, annotation::kRecordedOwner};
-// Those of earlier versions.
-constexpr std::string_view kOldMarks[] = {
-    "cluster-watcher/app-status",       "cluster-watcher/app-status-by",
-    "cluster-watcher/app-status-since", "cluster-watcher/first-deletes",
-    "cluster-watcher/deletes-begun",    "cluster-watcher/created-by",
-    "cluster-watcher/owner-name",       "cluster-watcher/owner-uid",
-    "cluster-watcher/owner-grace",      "cluster-watcher/owner-selector",
-    "cluster-watcher/owner-given"};
-constexpr const char* kOldOwnerKind = "cluster-watcher/owner-kind";
-
 // A longer one was written by no watcher, and is shown to people.
 constexpr std::size_t kLongestUid = 128;
 constexpr std::size_t kLongestId = 253 + 1 + kLongestUid;  // a pod's name, and a UID
@@ -90,34 +80,11 @@ bool Contains(const Keys& keys, std::string_view key) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-bool HasForeignMarks(const ObjectMeta& root) {
-  const auto uid = root.Annotation(annotation::kRootUid);
-  if (uid) return *uid != root.uid;
-  return HasAny(root, kProtocolMarks) || HasAny(root, kOtherMarks);
-}
-
-// A phase that no watcher of this version writes.
-bool HasOldPhase(const ObjectMeta& root) {
-  const auto phase = root.Annotation(annotation::kPhase);
-  return phase && ParsePhase(*phase) == Phase::kWatching;
-}
-
-// Whether `owner-kind` is a mark beside these, and not a setting.
-bool HasOldOwner(const ObjectMeta& root) {
-  return root.Annotation("cluster-watcher/owner-name") &&
-         root.Annotation("cluster-watcher/owner-uid");
-}
-
 // The marks that are written along with `changes`.
 AnnotationChanges Completed(const ObjectMeta& root, AnnotationChanges changes) {
-  if (HasForeignMarks(root)) {
+  if (HasVoidMarks(root)) {
     for (const char* mark : kProtocolMarks) changes.try_emplace(mark, std::nullopt);
     for (const char* mark : kOtherMarks) changes.try_emplace(mark, std::nullopt);
-  }
-  if (HasOldPhase(root)) changes.try_emplace(annotation::kPhase, std::nullopt);
-  if (HasOldOwner(root)) changes.try_emplace(kOldOwnerKind, std::nullopt);
-  for (const std::string_view mark : kOldMarks) {
-    if (root.Annotation(mark)) changes.try_emplace(std::string(mark), std::nullopt);
   }
   changes[annotation::kRootUid] = root.uid;
   return changes;
@@ -163,12 +130,13 @@ Marks ReadMarks(const ObjectMeta& root) {
 }
 
 bool HasVoidMarks(const ObjectMeta& root) {
-  return HasForeignMarks(root) || HasOldPhase(root) || HasAny(root, kOldMarks);
+  const auto uid = root.Annotation(annotation::kRootUid);
+  if (uid) return *uid != root.uid;
+  return HasAny(root, kProtocolMarks) || HasAny(root, kOtherMarks);
 }
 
 bool IsMark(std::string_view key) {
-  return key == annotation::kRootUid || Contains(kProtocolMarks, key) ||
-         Contains(kOtherMarks, key) || Contains(kOldMarks, key);
+  return key == annotation::kRootUid || Contains(kProtocolMarks, key) || Contains(kOtherMarks, key);
 }
 
 AnnotationChanges OwnerMarks(const RecordedOwner& owner) {

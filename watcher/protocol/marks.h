@@ -44,10 +44,10 @@ struct Marks {
 // The marks that count on `root`; none of another object's.
 Marks ReadMarks(const ObjectMeta& root);
 
-// Whether `root` carries marks that count for nobody: another object's, or an earlier version's.
+// Whether `root` carries marks that count for nobody: another object's.
 bool HasVoidMarks(const ObjectMeta& root);
 
-// Whether an annotation is a mark on a master root, or was one in an earlier version.
+// Whether an annotation is a mark on a master root.
 bool IsMark(std::string_view key);
 
 // Annotations to set, or with nullopt to take off.

@@ -17,9 +17,8 @@ RootState MasterRoot::Read(const Patience& patience, std::optional<Duration> tim
               timeout);
 }
 
-RootState MasterRoot::ReadWhole(const Patience& patience, std::optional<Duration> timeout) {
-  return Send(ApiRequest::Get(object_.type, object_.meta.ns(), object_.meta.name), patience,
-              timeout);
+RootState MasterRoot::ReadWhole(const Patience& patience) {
+  return Send(ApiRequest::Get(object_.type, object_.meta.ns(), object_.meta.name), patience, {});
 }
 
 RootState MasterRoot::Send(ApiRequest request, const Patience& patience,

@@ -31,8 +31,7 @@ class MasterRoot {
   // now; else object() stays as it was.
   RootState Read(const Patience& patience = {}, std::optional<Duration> timeout = std::nullopt);
   // The same, but it reads more than the metadata: the object as it is then is in whole().
-  RootState ReadWhole(const Patience& patience = {},
-                      std::optional<Duration> timeout = std::nullopt);
+  RootState ReadWhole(const Patience& patience = {});
   // Valid until it is read again.
   JsonValue whole() const { return whole_.root(); }
   // Why the last read came to kUnknown, or the last dry run failed.

@@ -24,7 +24,7 @@ struct DeletionReport {
   std::vector<std::string> Told() const;
 };
 
-// For people, behind what else is said: "; left: service/x; pod/y", or empty.
+// For people, after what else is said: "; left: service/x; pod/y", or empty.
 std::string WhatIsLeft(std::vector<std::string> left);
 
 }  // namespace cluster_watcher

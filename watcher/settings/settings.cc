@@ -188,6 +188,15 @@ const char* ToString(SettingSource source) {
   return "";
 }
 
+Environment WithoutOwner(const Environment& environment) {
+  return [environment](const std::string& name) {
+    const bool is_owners =
+        std::any_of(kOwnerSettings.begin(), kOwnerSettings.end(),
+                    [&](const char* setting) { return EnvironmentName(setting) == name; });
+    return is_owners ? std::nullopt : environment(name);
+  };
+}
+
 const std::vector<SettingDescription>& SettingDescriptions() {
   static const std::vector<SettingDescription> descriptions = [] {
     std::vector<SettingDescription> all;
@@ -198,7 +207,7 @@ const std::vector<SettingDescription>& SettingDescriptions() {
 }
 
 // Claims that are no members are deleted and marked by nobody, whatever was asked for.
-void CheckVolumes(ResolvedSettings& resolved) {
+static void CheckVolumes(ResolvedSettings& resolved) {
   const Settings& settings = resolved.settings;
   const bool lacks_claims =
       !settings.resources.empty() &&

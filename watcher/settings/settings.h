@@ -3,6 +3,7 @@
 // else it has its default.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -96,6 +97,12 @@ struct SettingDescription {
   bool from_annotation = true;  // false: only by flag or environment
 };
 const std::vector<SettingDescription>& SettingDescriptions();
+
+// The names of those that say who the owner is, and how it ends.
+inline constexpr std::array kOwnerSettings{"owner", "owner-kind", "owner-namespace",
+                                           "owner-container", "completed-when"};
+// `environment` without these, for who looks at clusters from outside: each has its own.
+Environment WithoutOwner(const Environment& environment);
 
 struct ResolvedSettings {
   Settings settings;

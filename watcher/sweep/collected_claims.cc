@@ -154,7 +154,7 @@ class Collector {
 
   std::optional<std::string> WhyKept(const ObjectMeta& claim) const {
     if (IsKept(claim)) return "it is annotated to be kept";
-    if (const auto hold = HoldOn(claim, in_use_->now)) return "it is held until " + *hold;
+    if (const auto hold = WhyHeld(claim, in_use_->now)) return "it is held until " + *hold;
     if (!in_use_->held.empty()) return in_use_->held;
     const auto due = ParseTime(claim.Annotation(annotation::kCollectAfter).value_or(""));
     if (!due) return std::string(annotation::kCollectAfter) + " is no time: correct it";
@@ -176,9 +176,9 @@ class Collector {
   }
 
   // Until when it is held, as written; nullopt: it isn't.
-  std::optional<std::string> HoldOn(const ObjectMeta& meta,
-                                    const std::optional<WallTime>& server_time) const {
-    const auto hold = cluster_watcher::HoldOn("", meta.annotations());
+  std::optional<std::string> WhyHeld(const ObjectMeta& meta,
+                                     const std::optional<WallTime>& server_time) const {
+    const auto hold = HoldOn("", meta.annotations());
     const bool is_on = hold && hold->IsOn(sweep_.driver.clock.WallNow(), server_time);
     return is_on ? std::optional(hold->text) : std::nullopt;
   }
@@ -197,7 +197,7 @@ class Collector {
       if (meta && meta->Label(annotation::kInject) == "false") {
         found.held = "namespace " + ns_ + " is labelled " + annotation::kInject + "=false";
       }
-      const auto hold = meta ? HoldOn(*meta, found.now) : std::nullopt;
+      const auto hold = meta ? WhyHeld(*meta, found.now) : std::nullopt;
       if (hold) found.held = "namespace " + ns_ + " is held until " + *hold;
     }
     if (auto read = ReadPods(found, patience); !read) return Unexpected{read.error()};

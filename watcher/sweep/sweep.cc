@@ -92,7 +92,7 @@ class Sweeper {
 
   // The first words are those that are asked for, or Oshinko's: of them whatever is left is found.
   Result<Done, ApiError> FindClusters() {
-    if (auto found = FindMembers(0); !found) return found;
+    if (auto found = FindMembers(); !found) return found;
     for (std::size_t words = 0; words < request_.words.size(); ++words) {
       const SharedProfile& profile = request_.words[words].profile;
       if (words == 0 && !profile->HasRoot()) continue;
@@ -104,8 +104,8 @@ class Sweeper {
   }
 
   // Lists what carries the cluster label, of all kinds of members but claims, which stay behind.
-  Result<Done, ApiError> FindMembers(std::size_t words) {
-    const SharedProfile& profile = request_.words[words].profile;
+  Result<Done, ApiError> FindMembers() {
+    const SharedProfile& profile = request_.words[0].profile;
     const std::string& label = profile->cluster_label;
     const Patience patience = driver_.Reads();
     const auto settings = SettingsOf(sweep_.settings, {request_.ns, profile, ""});
@@ -119,7 +119,7 @@ class Sweeper {
             const auto name = meta ? meta->Label(label) : std::nullopt;
             if (!name || name->empty() || !ClusterId{meta->ns(), profile, *name}.Owns(*meta))
               return;
-            found_.insert({meta->ns(), *name, words});
+            found_.insert({meta->ns(), *name, 0});
           },
           patience);
       // The workloads are needed. What else can't be listed is a deletion's own to judge.

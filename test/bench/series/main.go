@@ -74,7 +74,7 @@ func (f *fleet) one(long bool, name, label, chosen string, words []string, more 
 
 var (
 	outcomes = []string{"active", "scaled-to-zero", "absent", "replaced", "deleting", "completed", "unknown", "none"}
-	buckets  = []string{"0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"}
+	buckets  = []string{"0.005", "0.025", "0.1", "0.5", "2.5", "+Inf"}
 	keeps    = []string{"misconfigured", "shared", "owner-mismatch", "held", "unknown", "ambiguous", "driver-running",
 		"owner-adopted", "shared-by-replicas", "active", "in-use"}
 	abandons = []string{"owner-absent", "owner-deleting", "scaled-to-zero", "completed"}

@@ -76,7 +76,6 @@ TEST_F(WatcherMetricsTest, CountsAPollAndShowsTheOwnersState) {
   metrics_.Polled("absent", seconds(20), At(1'700'000'005));
   EXPECT_EQ(Value(R"(cluster_watcher_polls_total{outcome="active"})"), "1");
   EXPECT_EQ(Value(R"(cluster_watcher_polls_total{outcome="absent"})"), "1");
-  EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="0.0025"})"), "0");
   EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="0.005"})"), "1");
   EXPECT_EQ(Value(R"(cluster_watcher_poll_duration_seconds_bucket{le="+Inf"})"), "2");
   EXPECT_EQ(Value("cluster_watcher_poll_duration_seconds_sum"), "20.003");
@@ -156,7 +155,6 @@ TEST_F(WatcherMetricsTest, ShowsTheWayToADeletionAndBack) {
 }
 
 TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
-  metrics_.ExpectDeletesOf("services");
   metrics_.Deleted("deployments.apps", "deleted");
   metrics_.Deleted("deployments.apps", "deleted");
   metrics_.Deleted("services", "forbidden");
@@ -166,10 +164,7 @@ TEST_F(WatcherMetricsTest, CountsDeletesByResourceAndResult) {
   };
   EXPECT_EQ(deletes("deployments.apps", "deleted"), "2");
   EXPECT_EQ(deletes("services", "forbidden"), "1");
-  EXPECT_EQ(deletes("pods", "deleted"), "missing");
-  for (const char* other : {"deleted", "not-found", "conflict", "failed", "dry-run"}) {
-    EXPECT_EQ(deletes("services", other), "0") << other;
-  }
+  EXPECT_EQ(deletes("services", "deleted"), "missing");
 }
 
 TEST_F(WatcherMetricsTest, ShowsMissingPermissionsAsLongAsTheyAre) {
@@ -199,7 +194,7 @@ TEST_F(WatcherMetricsTest, CountsRequestsByCodeAndMethod) {
   EXPECT_EQ(Value(R"(rest_client_requests_total{code="200",method="DELETE"})"), "1");
   EXPECT_EQ(Value(R"(rest_client_requests_total{code="<error>",method="GET"})"), "1");
   EXPECT_EQ(Value("rest_client_request_duration_seconds_count"), "4");
-  EXPECT_EQ(Value(R"(rest_client_request_duration_seconds_bucket{le="0.001"})"), "1");
+  EXPECT_EQ(Value(R"(rest_client_request_duration_seconds_bucket{le="0.005"})"), "3");
   EXPECT_EQ(Value("rest_client_request_retries_total"), "1");
 }
 

@@ -201,6 +201,7 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
     bool configs_served;
     const char* expected;
     std::size_t lists;
+    const char* fields = kOneReplica;
   };
   const std::vector<Case> cases = {
       {"nothing", {}, "", "", true, "absent", 5},
@@ -217,12 +218,22 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
       {"once that is absent, the others must be", {}, "sts", "", true, "absent", 6},
       {"another has the name", {"rc"}, "sts", "", true, "replaced", 6},
       {"two others have the name", {"rc", "job"}, "sts", "", true, "unknown", 6},
+      {"once that is over, another may have taken over",
+       {"sts", "deployment"},
+       "sts",
+       "",
+       true,
+       "unknown",
+       6,
+       kNoReplica},
   };
   for (const Case& one : cases) {
     api_.transport.Forget();
     ServeConfigs(one.configs_served);
     EXPECT_TRUE(api_.discovery.Refresh({}));
-    for (const char* type : one.found) api_.transport.On(ListBob(type), OneBob(type));
+    for (const char* type : one.found) {
+      api_.transport.On(ListBob(type), OneBob(type, one.fields));
+    }
     OwnerQuery query = Query("bob");
     if (*one.seen_as != 0) query = Recorded("bob", one.seen_as, std::string("u-") + one.seen_as);
     query.only_kind = one.only_kind;
@@ -1202,17 +1213,26 @@ TEST_F(PodOwnerTest, ThePodMayHaveBeenRecordedItself) {
   ExpectObservation(Look(query), "active", "the Deployment doesn't replace it");
 }
 
-TEST_F(PodOwnerTest, OnceRecordedTheDeploymentIsLookedForAlone) {
-  OwnerQuery query = Query("pod/bob");
-  query.recorded =
-      RecordedOwner{"deployment.apps", "lab", "bobby", "u-bobby", std::nullopt, "", "pod/bob"};
-  const auto list =
-      ApiRequest::ListByName(TypeOf("deployment"), "lab", "bobby", Freshness::kConsistent);
-  api_.transport.On(list, ListAnswer(TypeOf("deployment"), {}));
-  const OwnerSight sight = Look(query);
-  ExpectObservation(sight, "absent", "");
-  EXPECT_TRUE(sight.followed_controller);
-  EXPECT_FALSE(api_.transport.WasAsked(ListBob("pod")));
+// Another pod may have the name by now, that nothing controls.
+TEST_F(PodOwnerTest, ThePodIsLookedForOnceTheRecordedDeploymentIsOver) {
+  const ResourceType& pods = TypeOf("pod");
+  const struct {
+    HttpResult pod;
+    const char* expected;
+  } cases[] = {{ListAnswer(pods, {}), "absent"},
+               {OneBob("pod", PodIn("Running")), "replaced"},
+               {Refused(503), "unknown"}};
+  for (const auto& one : cases) {
+    api_.transport.Forget();
+    OwnerQuery query = Query("pod/bob");
+    query.recorded =
+        RecordedOwner{"deployment.apps", "lab", "bobby", "u-bobby", std::nullopt, "", "pod/bob"};
+    const auto list =
+        ApiRequest::ListByName(TypeOf("deployment"), "lab", "bobby", Freshness::kConsistent);
+    api_.transport.On(list, ListAnswer(TypeOf("deployment"), {}));
+    api_.transport.On(ListBob("pod"), one.pod);
+    ExpectObservation(Look(query), one.expected, one.expected);
+  }
 }
 
 TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "probes/base/time_text.h"
 #include "test/unit/support/lab.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/driver_tools.h"
@@ -23,8 +24,7 @@ class DriverLab : public testing::Test, protected Lab {
   }
 
   void LabelObject(const std::string& path, const std::string& labels) {
-    kubernetes_.Admin("PATCH", path, R"({"metadata":{"labels":{)" + labels + "}}}",
-                      "application/merge-patch+json");
+    Patch(path, R"({"metadata":{"labels":{)" + labels + "}}}");
   }
   void MakeService(const std::string& name, const std::string& labels,
                    const std::string& selector = R"("app":"spark-m")") {
@@ -41,17 +41,21 @@ class DriverLab : public testing::Test, protected Lab {
     Annotate(kRoot, "root-uid", ObjectUid(kRoot));
     Annotate(kRoot, mark, value);
   }
+  // The deletion that somebody has begun, now.
+  void MarkDeleting(const std::string& by, const std::string& reason = "") {
+    MarkRoot("phase", "deleting");
+    if (!reason.empty()) Annotate(kRoot, "reason", reason);
+    Annotate(kRoot, "condemned-by", by);
+    Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  }
   // A watcher is in the master pod, and is in this state: {"running":{}}.
   void PutWatcherIntoPod(const std::string& state) {
     const std::string pod = "/api/v1/namespaces/lab/pods/" + NameOfPod();
-    kubernetes_.Admin("PATCH", pod,
-                      R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
-                      R"("restartPolicy":"Always"}]}})",
-                      "application/merge-patch+json");
-    kubernetes_.Admin("PATCH", pod + "/status",
-                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)" +
-                          state + "}]}}",
-                      "application/merge-patch+json");
+    Patch(pod, R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
+               R"("restartPolicy":"Always"}]}})");
+    Patch(pod + "/status",
+          R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)" + state +
+              "}]}}");
   }
   // The value of a label; empty: it has none.
   std::string LabelOf(const std::string& path, const std::string& label) {

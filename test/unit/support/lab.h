@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -140,6 +141,31 @@ class Lab {
         R"(with binding 'x' denied request: no"}]}})",
         "application/json", std::nullopt};
     kubernetes_.GetFaults().Add(guard);
+  }
+  // Calls `what` just before the `number`th request of this method (empty: any) whose target
+  // contains `contains` takes effect.
+  void Before(const std::string& method, const std::string& contains, int number,
+              std::function<void()> what) {
+    kubernetes_.on_request = [is_it = IsNth(method, contains, number), what = std::move(what)](
+                                 const auto& request, const auto&) mutable {
+      if (is_it(request)) what();
+    };
+  }
+  // The same just after the answer was made.
+  void After(const std::string& method, const std::string& contains, int number,
+             std::function<void()> what) {
+    kubernetes_.on_answer = [is_it = IsNth(method, contains, number), what = std::move(what)](
+                                const auto& request, const auto&, auto&) mutable {
+      if (is_it(request)) what();
+    };
+  }
+  static std::function<bool(const small_kubernetes::Request&)> IsNth(std::string method,
+                                                                     std::string contains,
+                                                                     int number) {
+    return [=, seen = 0](const small_kubernetes::Request& request) mutable {
+      return (method.empty() || request.method == method) &&
+             request.target.find(contains) != std::string::npos && ++seen == number;
+    };
   }
   // How many sure looks there were so far: each reads the pod as a whole.
   std::size_t SureLooks() {

@@ -52,6 +52,7 @@ class ReaperLab : public testing::Test, protected Lab {
   Tools MakeTools() {
     Tools tools{client_, discovery_, clock_, *in_force_, metrics_, log_.logger(), [](Duration) {}};
     tools.gives_up = gives_up_;
+    tools.heeds_stop = gives_up_ || until_ != Until::kGone;
     tools.until = until_;
     return tools;
   }
@@ -73,36 +74,6 @@ class ReaperLab : public testing::Test, protected Lab {
   std::size_t DeletesOf(const std::string& what) { return kubernetes_.Count("DELETE", what); }
   std::size_t Deletes() { return kubernetes_.Count("DELETE"); }
 
-  // Calls `what` just before the `number`th request of this method whose target contains `contains`
-  // takes effect.
-  void Before(const std::string& method, const std::string& contains, int number,
-              std::function<void()> what) {
-    kubernetes_.on_request = [=, seen = 0](const small_kubernetes::Request& request,
-                                           const small_kubernetes::User&) mutable {
-      const bool is_it = request.method == method &&
-                         request.target.find(contains) != std::string::npos && ++seen == number;
-      if (is_it) what();
-    };
-  }
-  // The same just after the answer was made.
-  void After(const std::string& method, const std::string& contains, int number,
-             std::function<void()> what) {
-    kubernetes_.on_answer = [=, seen = 0](const small_kubernetes::Request& request,
-                                          const small_kubernetes::User&,
-                                          small_kubernetes::Response&) mutable {
-      const bool is_it = request.method == method &&
-                         request.target.find(contains) != std::string::npos && ++seen == number;
-      if (is_it) what();
-    };
-  }
-  // No connection comes about for deletes.
-  void RefuseConnectionsForDeletes() {
-    small_kubernetes::Fault refuse;
-    refuse.method = "DELETE";
-    refuse.times = 0;
-    refuse.action = small_kubernetes::Fault::Action::kRefuse;
-    kubernetes_.GetFaults().Add(refuse);
-  }
   // Does what the master pod's watcher does once the driver has been gone for the grace period.
   Reaper::Outcome Condemn() {
     observer_->SureLook({});
@@ -207,18 +178,8 @@ class ReaperLab : public testing::Test, protected Lab {
             R"(,"annotations":{"cluster-watcher/keep":"true"})" +
                 OwnedBy("Deployment", "apps/v1", "/apis/apps/v1/namespaces/lab/deployments/w"));
   }
-  // A Service of the cluster as Oshinko labels its master's.
-  void MakeMasterService(const std::string& metadata) {
-    kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"spark",)" +
-                      metadata +
-                      R"("namespace":"lab","labels":{"oshinko-cluster":"spark",)"
-                      R"("oshinko-type":"master"}},"spec":{"ports":[{"port":7077}]}})");
-  }
   // The root, once deleted, terminates until somebody takes its finalizer off.
-  void HoldRoot() {
-    kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                      "application/merge-patch+json");
-  }
+  void HoldRoot() { Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})"); }
   // The marks are another watcher's now.
   void GiveMarksAway(const std::string& phase) {
     Annotate(kRoot, "phase", phase);

@@ -78,6 +78,23 @@ TEST_F(SessionTest, AClusterThatIsNamedCountsMoreThanThePod) {
   EXPECT_EQ(session.settings.settings.cluster, "alice");
 }
 
+// A sweep in a sidecar's environment would judge all clusters by that one's driver.
+TEST_F(SessionTest, TheOwnerInTheEnvironmentIsThatOfNoOtherCluster) {
+  environment_["POD_NAME"] = "bob-m-1";
+  environment_["CLUSTER_WATCHER_OWNER"] = "deployment/bob";
+  const auto owner_for = [&](Command command, const std::string& cluster = "") {
+    const Session session = Make(command, {}, cluster);
+    EXPECT_EQ(session.with_annotations({}).settings.owner.has_value(),
+              session.settings.settings.owner.has_value());
+    return session.settings.settings.owner.has_value();
+  };
+  EXPECT_TRUE(owner_for(Command::kWatch));
+  EXPECT_TRUE(owner_for(Command::kCheck));
+  EXPECT_FALSE(owner_for(Command::kCheck, "alice"));
+  EXPECT_FALSE(owner_for(Command::kSweep));
+  EXPECT_FALSE(owner_for(Command::kDelete, "alice"));
+}
+
 TEST_F(SessionTest, NamespaceAndPodStayWhenAnnotationsAreTaken) {
   environment_["POD_NAME"] = "bob-m-1";
   const Session session = Make(Command::kWatch, {});

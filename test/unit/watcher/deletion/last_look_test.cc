@@ -49,8 +49,7 @@ TEST_F(LastLookTest, StepsThatAnEarlierDeletionRanAreRunAgain) {
 
 TEST_F(LastLookTest, APodThatIsToldToStopMeanwhileSparesTheCluster) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
-  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                    "application/merge-patch+json");
+  Patch(pod, R"({"metadata":{"finalizers":["example.com/held"]}})");
   After("PATCH", "spark-m", 1, [&] { Delete(pod); });
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_EQ(Deletes(), 0u);
@@ -91,9 +90,8 @@ TEST_F(LastLookTest, AStatusThatIsWrittenAllTheTimeHoldsNothingUp) {
   kubernetes_.on_request = [&](const Request& request, const User&) {
     const bool marks = request.method == "PATCH" && request.target.starts_with(kRoot);
     if (marks && ++writes % 2 == 1) {
-      kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
-                        R"({"status":{"observedGeneration":)" + std::to_string(writes) + "}}",
-                        "application/merge-patch+json");
+      Patch(std::string(kRoot) + "/status",
+            R"({"status":{"observedGeneration":)" + std::to_string(writes) + "}}");
     }
   };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
@@ -117,6 +115,16 @@ TEST_F(LastLookTest, BehindThePointOfNoReturnStoppingStopsNothing) {
   during_step_ = [this] { stop_.request_stop(); };
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
+}
+
+// A finalizer holds the first wave, and the driver is back before the deadline.
+TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
+                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  EndAfter(minutes(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "");
 }
 
 TEST_F(LastLookTest, TheMarksTellHowFarItIs) {
@@ -190,9 +198,8 @@ class LateWriteTest : public LastLookTest {
           seen < conflicts) {
         slow = true;
         if (++seen == 1) meanwhile();
-        kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
-                          R"({"status":{"observedGeneration":)" + std::to_string(seen) + "}}",
-                          "application/merge-patch+json");
+        Patch(std::string(kRoot) + "/status",
+              R"({"status":{"observedGeneration":)" + std::to_string(seen) + "}}");
         clock_.elapsed += each;
       } else if (slow && request.method == "GET" && seen < conflicts) {
         clock_.elapsed += each;
@@ -256,9 +263,7 @@ TEST_F(LateWriteTest, WhatIsSaidOnTheRootIsHeeded) {
       if (!request.target.starts_with(kRoot)) return;
       if (!begun && request.method == "PATCH" && request.body.find(mark) != std::string::npos) {
         begun = true;
-        kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
-                          R"({"status":{"observedGeneration":77}})",
-                          "application/merge-patch+json");
+        Patch(std::string(kRoot) + "/status", R"({"status":{"observedGeneration":77}})");
       } else if (begun && !said && request.method == "PATCH") {
         said = true;  // behind the read, before the second write
         Annotate(kRoot, "keep", "true");
@@ -269,9 +274,7 @@ TEST_F(LateWriteTest, WhatIsSaidOnTheRootIsHeeded) {
     EXPECT_TRUE(said);
     EXPECT_EQ(Deletes(), 0u);
     kubernetes_.on_request = nullptr;
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})",
-                      "application/merge-patch+json");
+    Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})");
     MakeDriver();
   }
 }
@@ -285,7 +288,7 @@ TEST_F(LateWriteTest, AScaleOfTheRootIsAConflict) {
     if (request.target == "/apis") looks += once;
     if (once || !request.target.starts_with(kRoot) || !WritesPointOfNoReturn(request)) return;
     once = true;
-    kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":2}})", "application/merge-patch+json");
+    Patch(kRoot, R"({"spec":{"replicas":2}})");
   };
   Condemn();
   EXPECT_GE(looks, 1u) << "looked at again";

@@ -31,8 +31,7 @@ class StepPodTest : public ToolsLab {
   std::string Uid() { return std::string(Pod().root()["metadata"]["uid"].AsString().value_or("")); }
   std::string Path() { return std::string(kPods) + "/" + Name(); }
   void SetStatus(const std::string& status) {
-    kubernetes_.Admin("PATCH", Path() + "/status", "{\"status\":" + status + "}",
-                      "application/merge-patch+json");
+    Patch(Path() + "/status", "{\"status\":" + status + "}");
   }
   void SetStatusAt(Duration time, const std::string& status) {
     clock_.At(time, [this, status] { SetStatus(status); });

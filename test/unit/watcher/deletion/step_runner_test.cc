@@ -114,8 +114,7 @@ TEST_F(StepRunnerTest, APodIsDeletedOnceItsEndIsMarkedAndReplacedByARetry) {
           JsonDocument::Parse(Read(pods + "?labelSelector=cluster-watcher%2Fstep").body);
       const std::string name(
           list->root()["items"].At(0)["metadata"]["name"].AsString().value_or(""));
-      kubernetes_.Admin("PATCH", pods + "/" + name + "/status",
-                        R"({"status":{"phase":")" + phase + "\"}}", "application/merge-patch+json");
+      Patch(pods + "/" + name + "/status", R"({"status":{"phase":")" + phase + "\"}}");
     });
   }
   EXPECT_EQ(Run({save}), Texts{});

@@ -48,8 +48,7 @@ TEST_F(AwaitTest, AnothersIsWaitedForWhoseOwnerIsOver) {
   EXPECT_EQ(AwaitBy("deployment/bob", seconds(10)).exit, DriverExit::kOthers);
   EXPECT_EQ(Took(), seconds(10));
   MakeWorkload("alice", "");
-  kubernetes_.Admin("PATCH", "/apis/apps/v1/namespaces/lab/deployments/alice",
-                    R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  Patch("/apis/apps/v1/namespaces/lab/deployments/alice", R"({"spec":{"replicas":0}})");
   kubernetes_.Settle();
   clock_.At(clock_.elapsed + seconds(5), [this] {
     for (const char* path : {kRoot, kWorker, kService}) Delete(path);

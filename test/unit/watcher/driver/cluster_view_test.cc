@@ -37,13 +37,12 @@ class ClusterPartsTest : public ClusterViewTest {
   void MakePod(const std::string& name, const std::string& type, const std::string& metadata = "",
                const std::string& phase = "Running") {
     Make("v1", "Pod", name, type, metadata);
-    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + name + "/status",
-                      R"({"status":{"phase":")" + phase + "\"}}", "application/merge-patch+json");
+    Patch("/api/v1/namespaces/lab/pods/" + name + "/status",
+          R"({"status":{"phase":")" + phase + "\"}}");
   }
   // Deletes what a finalizer holds.
   void DeleteSlowly(const std::string& path) {
-    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                      "application/merge-patch+json");
+    Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
     Delete(path);
   }
   void DeleteAll(const std::vector<std::string>& paths) {
@@ -80,7 +79,7 @@ TEST_F(ClusterViewTest, EachPartMustBeThereAndNotGo) {
 }
 
 TEST_F(ClusterViewTest, WorkersMayBeScaledToZeroOrBarePods) {
-  kubernetes_.Admin("PATCH", kWorker, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  Patch(kWorker, R"({"spec":{"replicas":0}})");
   kubernetes_.Settle();
   EXPECT_EQ(Status(), "Running");
   EXPECT_EQ(View().workers, 0);
@@ -97,9 +96,7 @@ TEST_F(ClusterViewTest, WorkersMayBeScaledToZeroOrBarePods) {
 // They are so without pods, which a quota may refuse.
 TEST_F(ClusterViewTest, MastersAndWorkersAreLabelledInTheirTemplates) {
   for (const char* path : {kRoot, kWorker}) {
-    kubernetes_.Admin("PATCH", path,
-                      R"({"spec":{"replicas":0},"metadata":{"labels":{"oshinko-type":null}}})",
-                      "application/merge-patch+json");
+    Patch(path, R"({"spec":{"replicas":0},"metadata":{"labels":{"oshinko-type":null}}})");
   }
   kubernetes_.Settle();
   EXPECT_EQ(Status(), "Running");
@@ -158,8 +155,7 @@ TEST_F(ClusterViewTest, MarksSayHowFarItsDeletionIs) {
   EXPECT_EQ(Status(), "Deleting");
   Annotate(kRoot, "root-uid", "another");
   EXPECT_EQ(Status(), "Running") << "marks of another object";
-  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"metadata":{"finalizers":["example.com/held"]}})");
   Delete(kRoot);
   EXPECT_EQ(Status(), "Deleting");
 }
@@ -173,7 +169,7 @@ TEST_F(ClusterViewTest, WhatCannotBeReadIsAnError) {
 }
 
 TEST_F(ClusterPartsTest, WhatIsGoingIsNotThere) {
-  kubernetes_.Admin("PATCH", kWorker, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  Patch(kWorker, R"({"spec":{"replicas":0}})");
   kubernetes_.Settle();
   DeleteSlowly(kWorker);
   EXPECT_EQ(Status(), "Incomplete: a worker");
@@ -182,7 +178,7 @@ TEST_F(ClusterPartsTest, WhatIsGoingIsNotThere) {
 }
 
 TEST_F(ClusterPartsTest, ReplicasOfWorkersAreCounted) {
-  kubernetes_.Admin("PATCH", kWorker, R"({"spec":{"replicas":3}})", "application/merge-patch+json");
+  Patch(kWorker, R"({"spec":{"replicas":3}})");
   EXPECT_EQ(View().workers, 3);
 }
 
@@ -289,10 +285,8 @@ TEST_F(ClusterPartsTest, TheGivenOwnerIsThatOfTheMasters) {
   const auto with_owner = [](const std::string& owner) {
     return R"(,"annotations":{"cluster-watcher/owner":")" + owner + "\"}";
   };
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"spec":{"template":{"metadata":{"annotations":)"
-                    R"({"cluster-watcher/owner":"deployment/next"}}}}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"spec":{"template":{"metadata":{"annotations":)"
+               R"({"cluster-watcher/owner":"deployment/next"}}}}})");
   MakePod("a-worker", "worker", with_owner("deployment/worker"));
   EXPECT_EQ(View().given_owner, "deployment/next");
   MakePod("z-master", "master", with_owner("deployment/pod"));

@@ -43,12 +43,6 @@ class DeleteTest : public DriverLab {
     return Run({cluster_, AppStatus{*OwnerName::Parse(app), status}, waits_});
   }
   // The deletion that somebody has begun, now.
-  void MarkDeleting(const std::string& by, const std::string& reason) {
-    MarkRoot("phase", "deleting");
-    Annotate(kRoot, "reason", reason);
-    Annotate(kRoot, "condemned-by", by);
-    Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
-  }
   DriverOutcome Asked() { return Run({cluster_, std::nullopt, waits_}); }
   std::optional<DriverOutcome> Finish() {
     std::optional<DriverOutcome> outcome;
@@ -71,10 +65,16 @@ class DeleteTest : public DriverLab {
     observer.SetCaller(caller_uid_, caller_);
     EventRecorder events(client_, clock_, log_.logger(), me_.pod);
     Announcer announcer(events, clock_, log_);
-    Tools tools{
-        client_,  discovery_,       clock_,          in_force,
-        metrics_, log_.logger(),    [](Duration) {}, waits_ ? Until::kAllGone : Until::kAccepted,
-        false,    stop_.get_token()};
+    Tools tools{.client = client_,
+                .discovery = discovery_,
+                .clock = clock_,
+                .settings = in_force,
+                .metrics = metrics_,
+                .log = log_.logger(),
+                .turn = [](Duration) {},
+                .until = waits_ ? Until::kAllGone : Until::kAccepted,
+                .heeds_stop = true,
+                .hurry = stop_.get_token()};
     const Dial dial = [](const std::string&) -> Result<std::unique_ptr<Transport>> {
       return std::unique_ptr<Transport>(std::make_unique<OnlyHere>());
     };
@@ -82,8 +82,7 @@ class DeleteTest : public DriverLab {
     what({driver, tools, observer, announcer, dial, steps_at_, me_});
   }
   void Scale(const std::string& path, int replicas) {
-    kubernetes_.Admin("PATCH", path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
-                      "application/merge-patch+json");
+    Patch(path, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}");
   }
   // A pod of its own of the driver, which runs.
   std::string MakePodOf(const std::string& app, const std::string& name) {
@@ -108,13 +107,9 @@ class DeleteTest : public DriverLab {
   bool IsWhole() { return Exists(kRoot) && Exists(kWorker) && Exists(kService); }
   bool IsDeleted() { return !Exists(kRoot) && !Exists(kWorker) && !Exists(kService); }
   void HoldByFinalizer(const std::string& path) {
-    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                      "application/merge-patch+json");
+    Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
   }
-  void Let(const std::string& path) {
-    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":null}})",
-                      "application/merge-patch+json");
-  }
+  void Let(const std::string& path) { Patch(path, R"({"metadata":{"finalizers":null}})"); }
   // It goes before the `number`th write of marks.
   void ExpectToBeToldThatTheRootIsGone(int number, const std::function<DriverOutcome()>& ask) {
     Before("PATCH", "spark-m", number, [this] { Delete(kRoot); });
@@ -124,16 +119,6 @@ class DeleteTest : public DriverLab {
         << outcome.error;
     EXPECT_TRUE(Exists(kWorker));
   }
-  // Calls `what` before the `number`th request of this method whose target contains `contains`.
-  void Before(const std::string& method, const std::string& contains, int number,
-              std::function<void()> what) {
-    kubernetes_.on_request = [=, seen = 0](const Request& request, const User&) mutable {
-      const bool is_it = request.method == method &&
-                         request.target.find(contains) != std::string::npos && ++seen == number;
-      if (is_it) what();
-    };
-  }
-
   std::ostringstream log_text_;
   Log log_{LogLevel::kDebug, LogFormat::kText,
            std::make_shared<spdlog::sinks::ostream_sink_st>(log_text_)};
@@ -192,12 +177,10 @@ TEST_F(DeleteTest, OneOfSeveralDriversSaysNothingForTheOthers) {
   MakeEphemeral("deployment.apps/bob");
   Scale(kDriver, 2);
   EXPECT_EQ(Ended("bob").said, "kept: shared-by-replicas");
-  EXPECT_EQ(Mark("app-status"), "");
   Scale(kDriver, 1);
   EXPECT_EQ(Ended("bob", "terminated").said, "kept: active");
   Scale(kDriver, 2);
   EXPECT_EQ(Ended("bob", "terminated").said, "kept: shared-by-replicas");
-  EXPECT_EQ(Mark("app-status"), "");
 }
 
 TEST_F(DeleteTest, HoldsBindIt) {
@@ -231,7 +214,6 @@ TEST_F(DeleteTest, ASharedClusterIsNobodysToDelete) {
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_EQ(outcome.error, "cluster spark is shared");
   EXPECT_TRUE(IsWhole());
-  EXPECT_EQ(Mark("app-status"), "");
 }
 
 TEST_F(DeleteTest, AnothersIsTheirs) {
@@ -266,7 +248,6 @@ TEST_F(DeleteTest, WhereTheOwnerIsUnknownNothingIsSaidForIt) {
   const DriverOutcome outcome = Ended("deployment/bob");
   EXPECT_EQ(outcome.exit, DriverExit::kFailed);
   EXPECT_NE(outcome.error.find("unknown: "), std::string::npos) << outcome.error;
-  EXPECT_EQ(Mark("app-status"), "");
   EXPECT_TRUE(IsWhole());
 }
 
@@ -321,9 +302,7 @@ TEST_F(DeleteTest, ItIsAlreadyBeingDeletedByWhoeverIsThere) {
   MakeEphemeral("deployment.apps/bob");
   const std::string pod = "spark-m-watcher";
   const std::string by = pod + "/" + MakePodOf("other", pod);
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", by);
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting(by);
   const DriverOutcome outcome = Ended("bob");
   EXPECT_EQ(outcome.exit, DriverExit::kDone) << outcome.error;
   EXPECT_EQ(outcome.said, "already being deleted by " + by);
@@ -335,9 +314,7 @@ TEST_F(DeleteTest, ItIsAlreadyBeingDeletedByWhoeverIsThere) {
 
 TEST_F(DeleteTest, WhatADeadPodHasBegunIsFinished) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   EXPECT_EQ(Ended("bob").said, "cluster spark is being deleted");
   EXPECT_TRUE(IsDeleted());
 }
@@ -345,9 +322,7 @@ TEST_F(DeleteTest, WhatADeadPodHasBegunIsFinished) {
 // Nor is it being deleted by whom is gone, where we may not take it over.
 TEST_F(DeleteTest, WhatCannotBeTakenOverIsNotSaidToGo) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   Refuse("PATCH", "spark-m", 500);
   const DriverOutcome outcome = Ended("bob");
   EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
@@ -357,9 +332,7 @@ TEST_F(DeleteTest, WhatCannotBeTakenOverIsNotSaidToGo) {
 // By whom can't judge it isn't taken over, nor waited for by a program that is to run.
 TEST_F(DeleteTest, WhatCannotBeJudgedIsNotTakenOver) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   Refuse("GET", "deployments?fieldSelector=metadata.name%3Dbob", 500);
   clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
   const DriverOutcome outcome = Ended("bob");
@@ -371,9 +344,7 @@ TEST_F(DeleteTest, WhatCannotBeJudgedIsNotTakenOver) {
 }
 TEST_F(DeleteTest, NorIsWhatCannotBeTakenOverWaitedForByAProgram) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   Refuse("PATCH", "spark-m", 403);
   me_ = {"bob-2", MakePodOf("bob", "bob-2")};
   clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
@@ -384,9 +355,7 @@ TEST_F(DeleteTest, NorIsWhatCannotBeTakenOverWaitedForByAProgram) {
 // Its root bears another cluster's label by now, and that one's marks.
 TEST_F(DeleteTest, WhatHasBecomeAnotherClustersIsAmbiguous) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "cli/another");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("cli/another");
   LabelObject(kRoot, R"("oshinko-cluster":"other")");
   clock_.At(clock_.elapsed + std::chrono::minutes(9), [this] { stop_.request_stop(); });
   waits_ = true;
@@ -397,9 +366,7 @@ TEST_F(DeleteTest, WhatHasBecomeAnotherClustersIsAmbiguous) {
 // It may not delete: who has the right to finish the other's deletion is to find it as it was.
 TEST_F(DeleteTest, AProgramTakesNothingOverThatItMayNotDelete) {
   MakeEphemeral("deployment.apps/bob");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   Delete(kDriver);
   kubernetes_.Settle();
   me_ = {"alice-2", MakePodOf("alice", "alice-2")};
@@ -777,9 +744,7 @@ TEST_F(DeleteTest, WhoWaitsWaitsAlsoWhereSomebodyElseDeletesTheRoot) {
 // Whoever began it is dead.
 TEST_F(DeleteTest, WhoWaitsIsToldWhatMayNotBeDeletedOfADeletionThatIsResumed) {
   waits_ = true;
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-watcher/gone");
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-watcher/gone");
   MakeEphemeral("deployment.apps/bob");
   Annotate(kRoot, "recorded-owner",
            R"({\"kind\":\"deployment.apps\",\"namespace\":\"lab\",\"name\":\"bob\",\"uid\":\")" +
@@ -795,9 +760,7 @@ TEST_F(DeleteTest, WhoWaitsWaitsForAnothersDeletionToo) {
   MakeEphemeral("deployment.apps/bob");
   waits_ = true;
   const std::string by = "spark-m-watcher/" + MakePodOf("other", "spark-m-watcher");
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", by);
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting(by);
   kubernetes_.on_request = [&, lists = 0](const Request& request, const User&) mutable {
     if (request.method != "GET" || ++lists != 400) return;
     for (const char* path : {kWorker, kService, kRoot}) Delete(path);
@@ -1004,16 +967,12 @@ TEST_F(DeleteTest, NorDoesItAfterThePointOfNoReturn) {
 TEST_F(DeleteTest, WhoWaitsForAnothersDeletionEndsWhereThatIsCalledOff) {
   MakeEphemeral("deployment.apps/bob");
   waits_ = true;
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-watcher/" + MakePodOf("other", "spark-m-watcher"));
-  Annotate(kRoot, "deleting-since", cluster_watcher::FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-watcher/" + MakePodOf("other", "spark-m-watcher"));
   const MonotonicTime began = clock_.Now();
   kubernetes_.on_request = [&, off = false](const Request&, const User&) mutable {
     if (clock_.Now() - began > std::chrono::seconds(30) && !std::exchange(off, true)) {
-      kubernetes_.Admin("PATCH", kRoot,
-                        R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
-                        R"("cluster-watcher/condemned-by":null}}})",
-                        "application/merge-patch+json");
+      Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
+                   R"("cluster-watcher/condemned-by":null}}})");
     }
     if (clock_.Now() - began > std::chrono::hours(2)) stop_.request_stop();
   };
@@ -1228,11 +1187,9 @@ TEST_F(DeleteTest, ItsWordIsNotAboutAClusterThatHasBecomeAnothers) {
 TEST_F(DeleteTest, NorAboutOneWhoseTemplateSaysSo) {
   MakeWorkload("alice", "");
   const auto give_to = [this](const std::string& owner) {
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"spec":{"strategy":{"type":"Recreate"},"template":{"metadata":)"
-                      R"({"annotations":{"cluster-watcher/owner":")" +
-                          owner + R"("}}}}})",
-                      "application/merge-patch+json");
+    Patch(kRoot, R"({"spec":{"strategy":{"type":"Recreate"},"template":{"metadata":)"
+                 R"({"annotations":{"cluster-watcher/owner":")" +
+                     owner + R"("}}}}})");
   };
   give_to("deployment.apps/bob");
   kubernetes_.Settle();

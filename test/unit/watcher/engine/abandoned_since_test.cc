@@ -22,7 +22,7 @@ class AbandonedSinceTest : public ToolsLab {
     } else if (reason != Reason::kUnknown) {
       surge_.Reset();
     }
-    const bool is_to_write = mark_.Compare(look_, decision, surge_) == SinceMark::kToWrite;
+    const bool is_to_write = mark_.Update(look_, decision, surge_) == SinceMark::kToWrite;
     return is_to_write && mark_.Write(look_, surge_);
   }
   std::string Marked() { return Mark("abandoned-since"); }

@@ -109,16 +109,11 @@ TEST_F(EngineTest, ADeletionOfUnknownAgeBlocksNothingForEver) {
   }
 }
 
-TEST_F(EngineTest, MarksOfAnotherObjectOrAnEarlierVersionAreTakenOff) {
+TEST_F(EngineTest, MarksOfAnotherObjectAreTakenOff) {
   MarkDeleting(Me(), seconds(1));
   Annotate(kRoot, "root-uid", "another");
   EXPECT_EQ(Act(), Outcome::kMarked);
   EXPECT_EQ(Mark("phase") + Mark("condemned-by"), "");
-  Annotate(kRoot, "app-status", "completed");
-  Annotate(kRoot, "owner-kind", "deployment");
-  EXPECT_EQ(Act(), Outcome::kMarked);
-  EXPECT_EQ(Mark("app-status"), "");
-  EXPECT_EQ(Mark("owner-kind"), "deployment") << "a setting";
 }
 
 TEST_F(EngineTest, WhatIsRefusedForGoodIsKnown) {
@@ -205,9 +200,8 @@ TEST_F(EngineTest, ACondemnationOfAPodThatIsGoneIsTakenOffAtOnce) {
   EXPECT_EQ(phase_after("other/1"), "") << "another pod of that name";
   EXPECT_EQ(phase_after(other), "condemned");
   for (const char* ended : {"Failed", "Succeeded"}) {
-    kubernetes_.Admin("PATCH", std::string(kPods) + "/other/status",
-                      R"({"status":{"phase":")" + std::string(ended) + "\"}}",
-                      "application/merge-patch+json");
+    Patch(std::string(kPods) + "/other/status",
+          R"({"status":{"phase":")" + std::string(ended) + "\"}}");
     EXPECT_EQ(phase_after(other), "") << ended;
   }
 }
@@ -242,9 +236,8 @@ TEST_F(EngineTest, ADeletionIsTakenOverOnlyFromOneWhosePodIsDefinitelyGone) {
   EXPECT_EQ(phase_after("gone/1"), "");
   EXPECT_EQ(phase_after("other/1"), "") << "another pod of that name";
   for (const char* ended : {"Failed", "Succeeded"}) {
-    kubernetes_.Admin("PATCH", std::string(kPods) + "/other/status",
-                      R"({"status":{"phase":")" + std::string(ended) + "\"}}",
-                      "application/merge-patch+json");
+    Patch(std::string(kPods) + "/other/status",
+          R"({"status":{"phase":")" + std::string(ended) + "\"}}");
     EXPECT_EQ(phase_after(other), "") << ended;
   }
 }
@@ -305,8 +298,7 @@ TEST_F(EngineTest, TheAgeOfADeletionCountsForEachByItself) {
 TEST_F(EngineTest, TheDeletionOfAnotherClusterIsLeftAlone) {
   MarkDeleting("gone/1", minutes(20));
   observer_.SureLook({});
-  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"metadata":{"labels":{"oshinko-cluster":"other"}}})");
   EXPECT_EQ(Act(), Outcome::kKept);
   EXPECT_EQ(Mark("condemned-by"), "gone/1");
 }

@@ -202,10 +202,8 @@ TEST_F(LifeOfAClusterTest, IsSeenInMetricsEventsAndTheLog) {
     seen = seen || last_look;
   };
   Stage(seconds(350), "9-deleting");
-  clock_.At(seconds(360), [this] {
-    kubernetes_.Admin("PATCH", kMaps + std::string("/held"), R"({"metadata":{"finalizers":null}})",
-                      "application/merge-patch+json");
-  });
+  clock_.At(seconds(360),
+            [this] { Patch(kMaps + std::string("/held"), R"({"metadata":{"finalizers":null}})"); });
   Stage(minutes(10), "10-done");
   Run(minutes(11));
 
@@ -297,10 +295,8 @@ TEST_F(LifeOfAClusterTest, WhatCannotBeMarkedIsNotCondemned) {
   // Somebody writes the master root just before each time.
   kubernetes_.on_request = [this, writes = 0](const Request& request, const User&) mutable {
     if (request.body.find(R"(abandoned-since":")") == std::string::npos) return;
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"example.com/writes":")" +
-                          std::to_string(++writes) + "\"}}}",
-                      "application/merge-patch+json");
+    Patch(kRoot, R"({"metadata":{"annotations":{"example.com/writes":")" +
+                     std::to_string(++writes) + "\"}}}");
   };
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   clock_.At(minutes(5), [this] {
@@ -314,7 +310,6 @@ TEST_F(LifeOfAClusterTest, WhatCannotBeMarkedIsNotCondemned) {
   EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
 }
 
-// Controllers, and `kubectl replace`.
 // Whichever mark a policy refuses first.
 TEST_F(LifeOfAClusterTest, WhatAPolicyForbidsToMarkIsHeldUntilItAllowsIt) {
   kubernetes_.brake = kubernetes_.freeze = true;
@@ -344,9 +339,7 @@ TEST_F(LifeOfAClusterTest, AMarkThatIsLostIsWrittenAgain) {
   std::string before;
   clock_.At(seconds(31), [this, &before] {
     before = Mark("abandoned-since");
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/abandoned-since":null}}})",
-                      "application/merge-patch+json");
+    Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/abandoned-since":null}}})");
   });
   clock_.At(seconds(40), [this, &before] { EXPECT_EQ(Mark("abandoned-since"), before); });
   clock_.At(seconds(41), [this] { Annotate(kRoot, "abandoned-since", "2026-12-24T18:00:00Z"); });
@@ -395,8 +388,7 @@ TEST_F(LifeOfAClusterTest, ATimeThatIsEarlierThanWasToldIsTold) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(60), [this] {
     MakeDriver();
-    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})",
-                      "application/merge-patch+json");
+    Patch(kDriver, R"({"spec":{"replicas":0}})");
   });
   Run(minutes(5));
   EXPECT_FALSE(Exists(kRoot));
@@ -461,10 +453,8 @@ TEST_F(LifeOfAClusterTest, WhatIsNotCondemnedIsConfirmedAnewAndToldOncePerHour) 
   int tries = 0;
   kubernetes_.on_request = [&](const Request& request, const User&) {
     if (request.body.find(R"(phase":"condemned)") == std::string::npos) return;
-    kubernetes_.Admin(
-        "PATCH", kRoot,
-        R"({"metadata":{"annotations":{"example.com/writes":")" + std::to_string(++tries) + "\"}}}",
-        "application/merge-patch+json");
+    Patch(kRoot, R"({"metadata":{"annotations":{"example.com/writes":")" + std::to_string(++tries) +
+                     "\"}}}");
   };
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   Run(minutes(50));
@@ -477,9 +467,8 @@ TEST_F(LifeOfAClusterTest, WhatIsNotCondemnedIsConfirmedAnewAndToldOncePerHour) 
 TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(25), [this] {
-    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
-                      R"({"metadata":{"labels":{"oshinko-cluster":null}}})",
-                      "application/merge-patch+json");
+    Patch("/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+          R"({"metadata":{"labels":{"oshinko-cluster":null}}})");
   });
   Run(minutes(3));
   EXPECT_TRUE(Exists(kRoot));
@@ -489,8 +478,7 @@ TEST_F(LifeOfAClusterTest, APodThatLosesItsLabelIsKeptAndSaidToBe) {
 
 TEST_F(LifeOfAClusterTest, AWatcherWhosePodIsTerminatingCondemnsNothing) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
-  kubernetes_.Admin("PATCH", pod, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                    "application/merge-patch+json");
+  Patch(pod, R"({"metadata":{"finalizers":["example.com/held"]}})");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(20), [this, pod] { Delete(pod); });
   Run(minutes(5));
@@ -513,11 +501,9 @@ TEST_F(LifeOfAClusterTest, NothingIsConcludedFromALookThatWasToldToStop) {
 }
 
 TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
-                    R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
-                        RootUid() + "\"}}}",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/phase":"condemned",)"
+               R"("cluster-watcher/condemned-by":"gone/1","cluster-watcher/root-uid":")" +
+                   RootUid() + "\"}}}");
   Run(minutes(2));
   EXPECT_EQ(Mark("phase"), "");
   EXPECT_EQ(Count("ClusterSpared on Deployment/spark-m"), 1u) << Events() << log_text_.str();
@@ -527,12 +513,10 @@ TEST_F(LifeOfAClusterTest, MarksThatAreTakenOffAreToldOf) {
 TEST_F(LifeOfAClusterTest, AnotherOnesDeletionIsNotAnnounced) {
   const std::string other = MakeOther();
   Delete(kDriver);
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"metadata":{"annotations":{"cluster-watcher/phase":"deleting",)"
-                    R"("cluster-watcher/deleting-since":)"
-                    R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":")" +
-                        other + R"(","cluster-watcher/root-uid":")" + RootUid() + "\"}}}",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/phase":"deleting",)"
+               R"("cluster-watcher/deleting-since":)"
+               R"("2026-12-24T00:00:00Z","cluster-watcher/condemned-by":")" +
+                   other + R"(","cluster-watcher/root-uid":")" + RootUid() + "\"}}}");
   Run(minutes(1));
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_EQ(Metric("cluster_watcher_phase{phase=\"watching\"}"), "1");
@@ -614,17 +598,13 @@ TEST_F(LifeOfAClusterTest, InADryRunEachAbandonmentIsRehearsed) {
 }
 
 TEST_F(LifeOfAClusterTest, ADriverThatWantsMoreReplicasIsSeenAtTheNextPoll) {
-  clock_.At(seconds(20), [this] {
-    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":2}})",
-                      "application/merge-patch+json");
-  });
+  clock_.At(seconds(20), [this] { Patch(kDriver, R"({"spec":{"replicas":2}})"); });
   Run(seconds(27));
   EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"shared-by-replicas\",verdict=\"keep\"}"), "1");
 }
 
 TEST_F(LifeOfAClusterTest, ADriverThatIsBeingDeletedIsSeenAtTheNextPoll) {
-  kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                    "application/merge-patch+json");
+  Patch(kDriver, R"({"metadata":{"finalizers":["example.com/held"]}})");
   clock_.At(seconds(20), [this] { Delete(kDriver); });
   Run(seconds(27));
   EXPECT_EQ(Metric("cluster_watcher_owner_state{state=\"deleting\"}"), "1");
@@ -665,9 +645,7 @@ TEST_F(LifeOfAClusterTest, NoApiServerPutsPollsOffForLong) {
 
 TEST_F(LifeOfAClusterTest, WhereThePodWaitsForItsEndItEnds) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
-  kubernetes_.Admin("PATCH", pod,
-                    R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x"}]}})",
-                    "application/merge-patch+json");
+  Patch(pod, R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x"}]}})");
   Delete(kDriver);
   Refuse("GET", "/pods/", 503);  // unknown: it goes on
   clock_.At(seconds(100), [this] { kubernetes_.GetFaults().Clear(); });
@@ -680,10 +658,8 @@ TEST_F(LifeOfAClusterTest, WhereThePodWaitsForItsEndItEnds) {
 
 TEST_F(LifeOfAClusterTest, WhereItIsASidecarItGoesOn) {
   const std::string pod = "/api/v1/namespaces/lab/pods/" + settings_.settings.pod;
-  kubernetes_.Admin("PATCH", pod,
-                    R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x",)"
-                    R"("restartPolicy":"Always"}]}})",
-                    "application/merge-patch+json");
+  Patch(pod, R"({"spec":{"initContainers":[{"name":"cluster-watcher","image":"x",)"
+             R"("restartPolicy":"Always"}]}})");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   Run(minutes(3));
   EXPECT_FALSE(Exists(kRoot));
@@ -731,8 +707,8 @@ TEST_F(LifeOfAClusterTest, TheLastScrapeIsWaitedFor) {
   next_scrape_ = [&](MonotonicTime since) {
     return scraped ? std::nullopt : std::optional(since + seconds(15));
   };
-  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
-                    R"({"spec":{"nodeName":"elsewhere"}})", "application/merge-patch+json");
+  Patch("/api/v1/namespaces/lab/pods/" + settings_.settings.pod,
+        R"({"spec":{"nodeName":"elsewhere"}})");
   clock_.At(seconds(10), [this] { Delete(kDriver); });
   clock_.At(seconds(62), [&] { scraped = true; });
   Run(seconds(50));
@@ -751,9 +727,8 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellAPollIsOneRequestAndEachMinuteHasThreeM
   // As an operator does.
   for (int i = 3; i < 62; ++i) {
     clock_.At(minutes(i), [this, i] {
-      kubernetes_.Admin("PATCH", std::string(kRoot) + "/status",
-                        R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}",
-                        "application/merge-patch+json");
+      Patch(std::string(kRoot) + "/status",
+            R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}");
     });
   }
   Run(minutes(62));
@@ -811,8 +786,7 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
   for (const char* change : changes) {
     clock_.At(time, [=, this] {
       const std::size_t before = SureLooks();
-      kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/replicationcontrollers/rc", change,
-                        "application/merge-patch+json");
+      Patch("/api/v1/namespaces/lab/replicationcontrollers/rc", change);
       clock_.At(clock_.elapsed + seconds(6),
                 [=, this] { EXPECT_GT(SureLooks(), before) << change; });
     });
@@ -823,10 +797,8 @@ TEST_F(LifeOfAClusterTest, WhileAllIsWellWhatCountsOnceTheOwnerIsGoneIsSeenAtThe
 
 // What it was is known only as long as somebody has seen it.
 TEST_F(LifeOfAClusterTest, ADriverThatWasMadeAMemberAndIsDeletedKeepsTheCluster) {
-  clock_.At(minutes(13), [this] {
-    kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
-                      "application/merge-patch+json");
-  });
+  clock_.At(minutes(13),
+            [this] { Patch(kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})"); });
   clock_.At(minutes(13) + seconds(6), [this] {
     EXPECT_EQ(Metric("cluster_watcher_verdict{reason=\"misconfigured\",verdict=\"keep\"}"), "1");
   });
@@ -866,10 +838,8 @@ TEST_F(LifeOfAClusterTest, MarksThatSomebodyElseHasTakenOffMakeNoMoreLooks) {
   Refuse("PATCH", "spark-m", 403);
   clock_.At(minutes(10), [this] {
     kubernetes_.GetFaults().Clear();
-    kubernetes_.Admin("PATCH", kRoot,
-                      R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
-                      R"("cluster-watcher/root-uid":null}}})",
-                      "application/merge-patch+json");
+    Patch(kRoot, R"({"metadata":{"annotations":{"cluster-watcher/phase":null,)"
+                 R"("cluster-watcher/root-uid":null}}})");
   });
   std::size_t looks = 0;
   clock_.At(minutes(15), [&] { looks = SureLooks(); });
@@ -904,8 +874,7 @@ TEST_F(LifeOfAClusterTest, ACronJobWhoseJobsComeAndGoCostsNoMoreThanOthers) {
     patches = kubernetes_.Count("PATCH", "spark-m");
   });
   const auto set_active = [=, this](const std::string& jobs) {
-    kubernetes_.Admin("PATCH", path + "/status", R"({"status":{"active":)" + jobs + "}}",
-                      "application/merge-patch+json");
+    Patch(path + "/status", R"({"status":{"active":)" + jobs + "}}");
   };
   for (int i = 0; i < 40; ++i) {
     // Each runs for a minute and a half.

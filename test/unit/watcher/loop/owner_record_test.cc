@@ -53,8 +53,7 @@ class OwnerRecordTest : public testing::Test, protected LabWithPod {
 
 // Else it would be an absent driver after a restart, once it is gone.
 TEST_F(OwnerRecordTest, WritesThatTheOwnerIsAMember) {
-  kubernetes_.Admin("PATCH", kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})",
-                    "application/merge-patch+json");
+  Patch(kDriver, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
   look_ = observer_.SureLook({});
   Write(Reason::kMisconfigured);
   EXPECT_NE(Mark("recorded-owner").find(R"("member":true)"), std::string::npos);

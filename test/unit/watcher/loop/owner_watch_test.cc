@@ -56,8 +56,7 @@ class OwnerWatchTest : public testing::Test, protected Lab {
   }
   void At(Duration time, std::function<void()> happens) { clock_.At(time, std::move(happens)); }
   void Scale(int replicas) {
-    kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
-                      "application/merge-patch+json");
+    Patch(kDriver, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}");
   }
   void ExpectSeenThoughTheCacheLags() {
     // Right after a sure look a glance would do.
@@ -166,9 +165,7 @@ TEST_F(OwnerWatchTest, LiesDeleteNothingAndMakeNoMoreLooksThanPolls) {
   int version = 0;
   for (int i = 0; i < 6'000; ++i) {
     At(minutes(10) + i * Duration(100), [&] {
-      kubernetes_.Admin("PATCH", kDriver,
-                        R"({"metadata":{"labels":{"x":")" + std::to_string(++version) + "\"}}}",
-                        "application/merge-patch+json");
+      Patch(kDriver, R"({"metadata":{"labels":{"x":")" + std::to_string(++version) + "\"}}}");
     });
   }
   Run(minutes(21));
@@ -183,9 +180,8 @@ TEST_F(OwnerWatchTest, TheStatusOfADeploymentIsNoReasonToLook) {
   At(minutes(10), [&] { before = Looks(); });
   for (int i = 1; i < 600; ++i) {
     At(minutes(10) + i * seconds(1), [this, i] {
-      kubernetes_.Admin("PATCH", std::string(kDriver) + "/status",
-                        R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}",
-                        "application/merge-patch+json");
+      Patch(std::string(kDriver) + "/status",
+            R"({"status":{"observedGeneration":)" + std::to_string(i) + "}}");
     });
   }
   Run(minutes(21));
@@ -293,9 +289,7 @@ TEST_F(OwnerWatchTest, ExpiredItBeginsAnewAndLooks) {
   At(minutes(10), [this] {
     streams_.BreakAll();
     for (int i = 0; i < 20'200; ++i) {
-      kubernetes_.Admin("PATCH", std::string(kMaps) + "/spark-config",
-                        R"({"data":{"x":")" + std::to_string(i) + "\"}}",
-                        "application/merge-patch+json");
+      Patch(std::string(kMaps) + "/spark-config", R"({"data":{"x":")" + std::to_string(i) + "\"}}");
     }
   });
   std::size_t before = 0;
@@ -311,9 +305,7 @@ TEST_F(OwnerWatchTest, ACacheThatLagsBehindTheEventIsNotBelieved) {
 
 // What an event says that is too long to be read can't tell how new a cache is.
 TEST_F(OwnerWatchTest, NorIsACacheWhereTheEventIsTooLong) {
-  kubernetes_.Admin("PATCH", kDriver,
-                    R"({"metadata":{"annotations":{"big":")" + std::string(70'000, 'x') + "\"}}}",
-                    "application/merge-patch+json");
+  Patch(kDriver, R"({"metadata":{"annotations":{"big":")" + std::string(70'000, 'x') + "\"}}}");
   ExpectSeenThoughTheCacheLags();
 }
 
@@ -351,8 +343,7 @@ TEST_F(OwnerWatchTest, WhatCannotBeWrittenCostsAsMuchAsWhatIsRefused) {
     std::size_t hour_of[2];
     for (const int status : {403, 500}) {
       stop_ = {};
-      kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"annotations":null}})",
-                        "application/merge-patch+json");
+      Patch(kRoot, R"({"metadata":{"annotations":null}})");
       kubernetes_.GetFaults().Clear();
       Refuse("PATCH", "/deployments/spark-m", status);
       const Duration start = clock_.elapsed;
@@ -368,8 +359,7 @@ TEST_F(OwnerWatchTest, WhatCannotBeWrittenCostsAsMuchAsWhatIsRefused) {
 
 // Each time it is tried soon at first.
 TEST_F(OwnerWatchTest, WhatIsToBeSettledIsLookedAtSoonAlsoTheSecondTime) {
-  kubernetes_.Admin("PATCH", kRoot, R"({"metadata":{"annotations":null}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"metadata":{"annotations":null}})");
   Refuse("PATCH", "/deployments/spark-m", 500);
   At(minutes(2), [this] { kubernetes_.GetFaults().Clear(); });
   std::size_t before = 0;
@@ -396,10 +386,7 @@ TEST_F(OwnerWatchTest, AnOwnerThatOthersKeepActiveIsPolled) {
                                 R"("name":"nightly","controller":true,"uid":")" +
                                     ObjectUid(path) + "\"}]") +
                     R"(,"spec":{)" + pods + "}}");
-  At(minutes(5), [&] {
-    kubernetes_.Admin("PATCH", path, R"({"spec":{"suspend":true}})",
-                      "application/merge-patch+json");
-  });
+  At(minutes(5), [&] { Patch(path, R"({"spec":{"suspend":true}})"); });
   At(minutes(20), [this] {
     EXPECT_FALSE(IsLogged("abandoned")) << log_text_.str();
     Delete("/apis/batch/v1/namespaces/lab/jobs/now");
@@ -414,7 +401,7 @@ TEST_F(OwnerWatchTest, OneThatOthersKeepActiveIsPolledAsSeldomAsIsAskedFor) {
   settings_.settings.owner = *OwnerName::Parse("cronjob/each");
   MakeCronJob("each");
   const std::string path = "/apis/batch/v1/namespaces/lab/cronjobs/each";
-  kubernetes_.Admin("PATCH", path, R"({"spec":{"suspend":true}})", "application/merge-patch+json");
+  Patch(path, R"({"spec":{"suspend":true}})");
   kubernetes_.Apply(R"({"apiVersion":"batch/v1","kind":"Job",)" +
                     Meta("now", R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"CronJob",)"
                                 R"("name":"each","controller":true,"uid":")" +
@@ -470,10 +457,8 @@ TEST_F(OwnerWatchTest, WhatItWritesItselfIsNoReasonToLook) {
   MakeCronJob("each");
   for (int i = 0; i < 180; ++i) {
     At(minutes(i) + seconds(1), [this, i] {
-      kubernetes_.Admin(
-          "PATCH", "/apis/batch/v1/namespaces/lab/cronjobs/each/status",
-          R"({"status":{"active":[{"kind":"Job","name":"each-)" + std::to_string(i) + "\"}]}}",
-          "application/merge-patch+json");
+      Patch("/apis/batch/v1/namespaces/lab/cronjobs/each/status",
+            R"({"status":{"active":[{"kind":"Job","name":"each-)" + std::to_string(i) + "\"}]}}");
     });
   }
   std::size_t looks = 0, patches = 0;

@@ -99,8 +99,7 @@ class UnwellApiServerTest : public testing::Test, protected Lab {
 
   // Once it is deleted it stays and terminates.
   void Hold(const std::string& path) {
-    kubernetes_.Admin("PATCH", path, R"({"metadata":{"finalizers":["example.com/held"]}})",
-                      "application/merge-patch+json");
+    Patch(path, R"({"metadata":{"finalizers":["example.com/held"]}})");
   }
   // Returns what the watcher logged. The driver is deleted after 20 s.
   std::string Run(const Illness& illness, Duration end) {
@@ -192,8 +191,7 @@ TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndAMemberThatIsStuck) {
 TEST_F(UnwellApiServerTest, ThatTakes800MillisecondsAndARolloutToADriverThatIsGone) {
   Hold("/api/v1/namespaces/lab/pods/" + settings_.settings.pod);
   const std::string other = R"({"metadata":{"annotations":{"cluster-watcher/owner":"alice"}}})";
-  kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"template":)" + other + "}}",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"spec":{"template":)" + other + "}}");
   settings_.settings.startup_grace = seconds(60);
   ExpectGone({Duration(800)}, seconds(300));
 }

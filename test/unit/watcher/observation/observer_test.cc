@@ -138,8 +138,7 @@ TEST_F(ObserverTest, WhoeverChangesWhileItIsLookedAtIsUnknown) {
       Delete(kDriver);
     } else {
       MakeDriver();
-      kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})",
-                        "application/merge-patch+json");
+      Patch(kDriver, R"({"spec":{"replicas":0}})");
     }
   };
   LookAgain(OtherDriversToo::kNo, [this] { Delete(kDriver); });
@@ -250,6 +249,21 @@ TEST_F(ObserverTest, TheMastersPodsAreNoneOfAnOwnersThatSelectsThemToo) {
   Patch(PathOfPod(settings_.settings.pod), bob);
   Delete(kDriver);
   EXPECT_EQ(Verdict(), "owner-absent");
+}
+
+// People write there what counts on the pods: a dry run, or where the driver is, is not passed
+// over.
+TEST_F(ObserverTest, ASettingThatStandsOnTheMasterRootAloneIsAMistake) {
+  Annotate(kRoot, "owner", "deployment/bob");
+  Annotate(kRoot, "inject", "true");
+  EXPECT_EQ(Verdict(), "active");
+  for (const char* key : {"dry-run", "owner-namespace", "hold-untill"}) {
+    Annotate(kRoot, key, "true");
+    EXPECT_EQ(Verdict(), "misconfigured") << key;
+    Patch(kRoot,
+          R"({"metadata":{"annotations":{"cluster-watcher/)" + std::string(key) + R"(":null}}})");
+    EXPECT_EQ(Verdict(), "active") << key;
+  }
 }
 
 TEST_F(ObserverTest, AnOwnerThatWasAMemberWhenLastSeenIsNotAnAbsentDriver) {

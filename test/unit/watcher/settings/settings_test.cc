@@ -443,8 +443,7 @@ TEST(Settings, OfAllOtherAnnotationsOnlyAMisspeltOneIsNamed) {
                          {"cluster-watcher", "x"},
                          {"cluster-watcher/hold-untill", "2026-12-24T18:00:00Z"}};
   for (const char* name : {"inject", "status", "hold-until", "before-delete", "after-delete",
-                           "delete-order", "keep", "phase", "reason", "root-uid", "owner-uid",
-                           "owner-grace", "owner-selector", "app-status"}) {
+                           "delete-order", "keep", "phase", "reason", "root-uid"}) {
     annotations["cluster-watcher/" + std::string(name)] = "???";
   }
   const ResolvedSettings resolved = Resolve({}, {}, annotations);

@@ -88,16 +88,6 @@ class SweepTest : public DriverLab {
     Annotate(kClaims + name, "collect-after", FormatTime(clock_.WallNow() - ago));
     Annotate(kClaims + name, "collect-of", cluster);
   }
-  // Calls `what` before the `number`th request of this method whose target contains `contains`.
-  void Before(const std::string& method, const std::string& contains, int number,
-              std::function<void()> what) {
-    kubernetes_.on_request = [=, seen = 0](const Request& request, const User&) mutable {
-      const bool is_it = (method.empty() || request.method == method) &&
-                         request.target.find(contains) != std::string::npos && ++seen == number;
-      if (is_it) what();
-    };
-  }
-
   // What goes on for longer than this fails.
   void EndAfter(MonotonicTime::duration time) {
     const MonotonicTime end = clock_.Now() + time;
@@ -177,10 +167,8 @@ TEST_F(SweepTest, AWatcherThatDoesNotRunIsNone) {
 }
 
 TEST_F(SweepTest, WhoeverOptedOutIsLeftAlone) {
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"spec":{"template":{"metadata":{"annotations":{
-                       "cluster-watcher/inject":"false"}}}}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"spec":{"template":{"metadata":{"annotations":{
+                       "cluster-watcher/inject":"false"}}}}})");
   kubernetes_.Settle();
   LoseDriver();
   Sweep();
@@ -191,14 +179,11 @@ TEST_F(SweepTest, WhoeverOptedOutIsLeftAlone) {
 
 // After a deletion was begun, by a watcher that is gone, it is called off; a step takes its time.
 TEST_F(SweepTest, WhoeverOptsOutMeanwhileIsToo) {
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   LoseDriver();
   Before("PATCH", "deployments/spark-m", 1, [this] {
-    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
-                      R"({"metadata":{"annotations":{"cluster-watcher/inject":"false"}}})",
-                      "application/merge-patch+json");
+    Patch("/api/v1/namespaces/lab/pods/" + NameOfPod(),
+          R"({"metadata":{"annotations":{"cluster-watcher/inject":"false"}}})");
   });
   Sweep();
   EXPECT_EQ(Told().what, Swept::What::kKept);
@@ -249,10 +234,8 @@ TEST_F(SweepTest, ADryRunNamesWhatWouldBeFinished) {
 }
 
 TEST_F(SweepTest, ADryRunOfTheClusterItselfIsKept) {
-  kubernetes_.Admin("PATCH", kRoot,
-                    R"({"spec":{"replicas":0,"template":{"metadata":{"annotations":{
-                       "cluster-watcher/dry-run":"true"}}}}})",
-                    "application/merge-patch+json");
+  Patch(kRoot, R"({"spec":{"replicas":0,"template":{"metadata":{"annotations":{
+                       "cluster-watcher/dry-run":"true"}}}}})");
   kubernetes_.Settle();
   LoseDriver();
   Sweep();
@@ -361,11 +344,7 @@ TEST_F(SweepTest, TwoClustersShareTheWait) {
 
 TEST_F(SweepTest, WhatAnotherDeletesIsLeftToThatOne) {
   LoseDriver();
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "cli/another");
-  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
-  Annotate(kRoot, "deletes-begun", "true");
-  Annotate(kRoot, "first-deletes", "services/x=0");
+  MarkDeleting("cli/another");
   Sweep();
   EXPECT_EQ(Told().detail, "already being deleted by cli/another");
   EXPECT_TRUE(Exists(kRoot));
@@ -373,9 +352,7 @@ TEST_F(SweepTest, WhatAnotherDeletesIsLeftToThatOne) {
 
 // The one who began it is gone, and whether the owner is can't be told, or not written.
 TEST_F(SweepTest, WhatCannotBeCarriedOnHoldsUpNothingElse) {
-  MarkRoot("phase", "deleting");
-  Annotate(kRoot, "condemned-by", "spark-m-gone/0123");
-  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  MarkDeleting("spark-m-gone/0123");
   Refuse("GET", "bob", 403);
   EndAfter(std::chrono::minutes(5));
   Sweep();
@@ -432,7 +409,7 @@ TEST_F(SweepTest, WhatWasDeletedButForSomethingHasFailed) {
 // It is the new one that is over: it wants no replicas.
 TEST_F(SweepTest, AnOwnerThatWasMadeAgainIsJudgedAsItIs) {
   RecordOwner("before");
-  kubernetes_.Admin("PATCH", kDriver, R"({"spec":{"replicas":0}})", "application/merge-patch+json");
+  Patch(kDriver, R"({"spec":{"replicas":0}})");
   kubernetes_.Settle();
   EXPECT_EQ(Sweep().deleted, 1u) << Told().why << " " << Told().detail;
 }
@@ -541,9 +518,7 @@ TEST_F(SweepTest, AClaimGoesWhenItsTimeIsOver) {
   }
   MarkClaim("later", -std::chrono::minutes(1));
   for (const char* name : {"by-label", "nobodys"}) {
-    kubernetes_.Admin("PATCH", kClaims + name,
-                      R"({"metadata":{"annotations":{"cluster-watcher/collect-of":null}}})",
-                      "application/merge-patch+json");
+    Patch(kClaims + name, R"({"metadata":{"annotations":{"cluster-watcher/collect-of":null}}})");
   }
   LabelObject(kClaims + "by-label", R"("oshinko-cluster":"old")");
   // An empty value is no cluster.
@@ -641,27 +616,6 @@ TEST_F(SweepTest, WhatCannotBeReadKeepsClaims) {
 
 // --- Beside others ------------------------------------------------------------------------------
 
-struct TooLong {};
-
-// what can't be deleted of one cluster holds up all others, for ever.
-TEST_F(SweepTest, ARootThatMayNotBeDeletedHoldsUpNoOther) {
-  MakeWorkload("one", R"("oshinko-cluster":"one","oshinko-type":"master",)");
-  Annotate("/apis/apps/v1/namespaces/lab/deployments/one", "owner", "deployment.apps/bob");
-  kubernetes_.Settle();
-  LoseDriver();
-  Refuse("DELETE", "deployments/one", 403);
-  const MonotonicTime began = clock_.Now();
-  kubernetes_.on_request = [&](const Request&, const User&) {
-    if (clock_.Now() - began > std::chrono::hours(6)) throw TooLong();
-  };
-  try {
-    Sweep();
-  } catch (const TooLong&) {
-    ADD_FAILURE() << "the sweep has not ended after 6 hours";
-  }
-  kubernetes_.on_request = nullptr;
-  EXPECT_TRUE(IsDeleted()) << "the other cluster";
-}
 TEST_F(SweepTest, AnHourOfRetryAfterIsNotWaited) {
   LoseDriver();
   small_kubernetes::Fault fault;
@@ -724,18 +678,15 @@ TEST_F(SweepTest, StuckClustersDontTakeADeadlineEach) {
   EXPECT_LT(clock_.Now() - began, std::chrono::minutes(20));
 }
 
-// what the injection hands to the sidecar by its environment.
+// Has settings that the injection hands to the sidecar by its environment.
 struct SidecarTest : SweepTest {
   void GiveSidecar(const std::string& variables) {
-    kubernetes_.Admin(
-        "PATCH", kRoot,
-        R"({"spec":{"template":{"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
-        R"("restartPolicy":"Always","env":[)" +
-            variables + "]}]}}}}",
-        "application/merge-patch+json");
+    Patch(kRoot,
+          R"({"spec":{"template":{"spec":{"initContainers":[{"name":"cluster-watcher","image":"w",)"
+          R"("restartPolicy":"Always","env":[)" +
+              variables + "]}]}}}}");
     for (int replicas : {0, 1}) {
-      kubernetes_.Admin("PATCH", kRoot, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}",
-                        "application/merge-patch+json");
+      Patch(kRoot, R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}");
       kubernetes_.Settle();
       clock_.WaitUntil(clock_.Now() + std::chrono::minutes(2), {});
       kubernetes_.Settle();
@@ -776,21 +727,20 @@ TEST_F(SidecarTest, AGracePeriodOfTheSidecarsHolds) {
   EXPECT_TRUE(Exists(kRoot) || clock_.Now() - began >= std::chrono::hours(24));
 }
 
-// its pod was Pending when the sweep began.
+// Its pod was Pending when the sweep began.
 TEST_F(SidecarTest, AWatcherThatStartsMeanwhileSeesToItsCluster) {
   GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
   LoseDriver();
   clock_.At(clock_.elapsed + std::chrono::minutes(1), [this] {
-    kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod() + "/status",
-                      R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)"
-                      R"({"running":{}}}]}})",
-                      "application/merge-patch+json");
+    Patch("/api/v1/namespaces/lab/pods/" + NameOfPod() + "/status",
+          R"({"status":{"initContainerStatuses":[{"name":"cluster-watcher","state":)"
+          R"({"running":{}}}]}})");
   });
   Sweep();
   EXPECT_TRUE(Exists(kRoot)) << Told().why;
 }
 
-// parked by a person, who has said that it is to be kept.
+// Parked by a person, who has said that it is to be kept.
 TEST_F(SweepTest, AMasterThatIsScaledTo0IsNoMissingOne) {
   LoseMaster();
   kubernetes_.Apply(
@@ -899,13 +849,6 @@ TEST(FailingSweepTest, NoneHoldsItUp) {
 }
 
 // As a deletion writes it (claims_test: "oshinko-cluster=bob").
-TEST_F(SweepTest, AClaimOfAClusterThatIsThereStays) {
-  MakeClaim("data");
-  MarkClaim("data", std::chrono::minutes(1), "oshinko-cluster=spark");
-  EXPECT_EQ(Sweep().claims, 0u) << Told("lab/claim data").detail;
-  EXPECT_TRUE(Exists(kClaims + "data")) << "the cluster spark is there, and in use";
-}
-
 // From the deletion that collects it on: the cluster is made again, used, and deleted by
 // `preserve`.
 TEST_F(SweepTest, AClaimThatIsUsedAgainIsNoLongerCollected) {
@@ -953,9 +896,8 @@ TEST_F(SweepTest, AClaimOfAClusterThatIsBeingDeletedStaysMarked) {
 TEST_F(SweepTest, WhatItHasJustCollectedStaysMarked) {
   MakeClaim("data", R"(,"labels":{"oshinko-cluster":"spark"})");
   settings_.settings.volumes = Volumes::kCollect;
-  kubernetes_.Admin("PATCH", "/api/v1/namespaces/lab/pods/" + NameOfPod(),
-                    R"({"metadata":{"finalizers":["a.b/terminates-for-30s"]}})",
-                    "application/merge-patch+json");
+  Patch("/api/v1/namespaces/lab/pods/" + NameOfPod(),
+        R"({"metadata":{"finalizers":["a.b/terminates-for-30s"]}})");
   LoseDriver();
   ASSERT_EQ(Sweep().failed, 1u) << "nothing is deleted that runs: " << Told().detail;
   EXPECT_FALSE(Exists(kRoot));
