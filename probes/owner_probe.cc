@@ -19,6 +19,11 @@ Observation ObservationFrom(const OwnerSight& sight, const std::optional<Recorde
   return Observation::kActive;
 }
 
+// A glance proves nothing, so the rest of the evidence isn't gathered for one.
+bool IsToProve(const OwnerSight& sight, Freshness freshness) {
+  return freshness == Freshness::kConsistent && IsOver(sight.observation);
+}
+
 Evidence EvidenceOf(std::string kind, const char* finding, const ApiAnswer& answer, JsonValue of) {
   return {std::move(kind), finding,
           std::string(of["metadata"]["resourceVersion"].AsString().value_or("")),
@@ -37,7 +42,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     behind.recorded->given.clear();
     sight = Look(behind, freshness, patience);
     sight.followed_controller = true;
-    return IsOver(sight.observation) ? LookAsGiven(query, sight, freshness, patience) : sight;
+    return IsToProve(sight, freshness) ? LookAsGiven(query, sight, freshness, patience) : sight;
   }
   const std::vector<ResourceType> candidates = kinds_.Candidates(query, sight, patience);
   if (candidates.empty()) return sight;
@@ -57,9 +62,8 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   } else {
     // Another kind may have taken over: then it is several, or replaced.
     sight = LookAs({*recorded}, query, freshness, patience);
-    if (IsOver(sight.observation)) sight = LookAs(candidates, query, freshness, patience);
+    if (IsToProve(sight, freshness)) sight = LookAs(candidates, query, freshness, patience);
   }
-  // A glance proves nothing, so the rest of the evidence isn't gathered for one.
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kConsistent) {
     ConfirmAbsence(candidates, query, sight, patience);
   }
