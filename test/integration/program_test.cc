@@ -133,8 +133,7 @@ TEST_F(Check, IsForPeopleUnlessJsonIsAsked) {
 TEST_F(Check, EndsWithTheEventsOfTheMaster) {
   MakeCluster();
   MasterPod();
-  MakeAccount(R"([{"apiGroups": ["*"], "resources": ["deployments", "replicasets", "pods"],
-                   "verbs": ["get", "list"]}])");
+  MakeAccount(WatcherRoleOf({kAccount}));
   api().Create("events", ns_,
                R"({"metadata": {"name": "told"}, "type": "Warning",
       "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "ClusterCondemned", "action": "x",

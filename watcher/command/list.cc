@@ -28,6 +28,7 @@ constexpr Duration kBetweenLooks{2'000};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 using Rows = std::vector<ClusterRow>;
+using Lines = std::map<std::string, std::string>;  // by namespace and name
 
 // The terminal that stdout is; nullopt: it is none.
 std::optional<winsize> Terminal() {
@@ -72,26 +73,22 @@ class Lister {
   }
 
   DriverOutcome Run() {
-    DriverOutcome outcome = ShowOnce();
+    const DriverOutcome outcome = ShowOnce();
+    std::vector<std::string> told;
     while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
       Clock& clock = session_.tools().clock;
       if (!clock.WaitUntil(clock.Now() + kBetweenLooks, session_.tools().stop)) break;
       // A read that fails now may succeed at the next look.
       DriverOutcome next = ShowOnce();
       if (!next.error.empty()) next.warnings.push_back(next.error);
-      for (const std::string& line : next.warnings) Tell("cluster-watcher: " + line);
+      if (next.warnings != told) PrintErrors(next.warnings);
+      told = std::move(next.warnings);
     }
     return outcome;
   }
 
  private:
   bool IsAsked(const char* flag) const { return invocation_.options.at(flag) == "true"; }
-
-  // Says it on stderr, unless that is what was said last.
-  void Tell(const std::string& line) {
-    if (line != told_) std::fprintf(stderr, "%s\n", Printable(line).c_str());
-    told_ = line;
-  }
 
   DriverOutcome ShowOnce() {
     DriverOutcome outcome;
@@ -184,7 +181,8 @@ class Lister {
       const std::string table = rows.empty() ? none : ClusterTable(rows, style_, widths);
       return Print(kClearScreen + FitTo(*terminal, table));
     }
-    if (rows.empty()) Tell(none);
+    const bool had_any = !shown_ || !shown_->empty();
+    if (rows.empty() && had_any) std::fprintf(stderr, "%s\n", none.c_str());
     const Rows changed = TakeChanged(rows);
     if (!changed.empty()) Print(ClusterTable(changed, style_, widths_));
   }
@@ -193,18 +191,17 @@ class Lister {
   Rows TakeChanged(const Rows& rows) {
     TableStyle style = style_;
     style.with_headers = false;
-    std::map<std::string, std::string> now;
+    const Lines before = std::exchange(shown_, Lines()).value_or(Lines());
     Rows changed;
     for (const ClusterRow& row : rows) {
       ClusterRow timeless = row;
       timeless.left = timeless.age = std::nullopt;
       ColumnWidths widths;
       const std::string name = row.ns + "/" + row.cluster;
-      const std::string& line = now[name] = ClusterTable({timeless}, style, widths);
-      const auto before = shown_.find(name);
-      if (before == shown_.end() || before->second != line) changed.push_back(row);
+      const std::string& line = (*shown_)[name] = ClusterTable({timeless}, style, widths);
+      const auto was = before.find(name);
+      if (was == before.end() || was->second != line) changed.push_back(row);
     }
-    shown_ = std::move(now);
     return changed;
   }
 
@@ -216,9 +213,8 @@ class Lister {
   const std::set<std::string>& names_;
   TableStyle style_;
   ColumnWidths widths_;
-  std::map<std::string, std::string> shown_;  // by namespace and name: the line
-  std::string told_;                          // on stderr
-  bool is_closed_ = false;                    // nobody reads what is printed
+  std::optional<Lines> shown_;  // nullopt: not yet
+  bool is_closed_ = false;      // nobody reads what is printed
 };
 
 }  // namespace
