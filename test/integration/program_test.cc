@@ -149,7 +149,7 @@ TEST_F(Check, EndsWithTheEventsOfTheMaster) {
   };
   const std::string all = events({kCluster});
   EXPECT_TRUE(all.starts_with("\nEvents:\n  Type ")) << all;
-  EXPECT_NE(all.find("  cluster-watcher  it is\\nover\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("  it is\\nover\n"), std::string::npos) << all;
   EXPECT_EQ(events({kCluster, "-o", "yaml"}), "");
   const std::string file =
       WriteKubeconfig(File("few"), server().Admin(), "token: " + api().Token(ns_, kAccount));

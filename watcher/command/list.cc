@@ -73,7 +73,7 @@ class Lister {
   }
 
   DriverOutcome Run() {
-    const DriverOutcome outcome = ShowOnce();
+    DriverOutcome outcome = ShowOnce();
     std::vector<std::string> told;
     while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
       Clock& clock = session_.tools().clock;
