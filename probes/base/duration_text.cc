@@ -141,16 +141,15 @@ std::string FormatAge(Duration age) {
     std::int64_t part = 0;  // 0: left out
     char part_name = 0;
   };
-  static constexpr Form kForms[] = {
-      {2 * kMinute, 1, 's'},
-      {10 * kMinute, kMinute, 'm', 1, 's'},
-      {3 * kHour, kMinute, 'm'},
-      {8 * kHour, kHour, 'h', kMinute, 'm'},
-      {48 * kHour, kHour, 'h'},
-      {8 * kDay, kDay, 'd', kHour, 'h'},
-      {2 * kYear, kDay, 'd'},
-      {8 * kYear, kYear, 'y', kDay, 'd'},
-      {std::numeric_limits<std::int64_t>::max(), kYear, 'y'}};
+  static constexpr Form kForms[] = {{2 * kMinute, 1, 's'},
+                                    {10 * kMinute, kMinute, 'm', 1, 's'},
+                                    {3 * kHour, kMinute, 'm'},
+                                    {8 * kHour, kHour, 'h', kMinute, 'm'},
+                                    {48 * kHour, kHour, 'h'},
+                                    {8 * kDay, kDay, 'd', kHour, 'h'},
+                                    {2 * kYear, kDay, 'd'},
+                                    {8 * kYear, kYear, 'y', kDay, 'd'},
+                                    {std::numeric_limits<std::int64_t>::max(), kYear, 'y'}};
   std::int64_t seconds = age.count() / 1'000;
   if (seconds < -1) return "<invalid>";
   seconds = std::max<std::int64_t>(seconds, 0);
