@@ -69,7 +69,7 @@ as_plugin() { "$tools/kubectl" __complete cluster-watcher "$@" 2>/dev/null; }
 check "kubectl completes commands of the plugin" is \
   "$(as_plugin che)" "$(cluster-watcher __complete che)"
 check "and flags" is "$(as_plugin check --outp)" "$(cluster-watcher __complete check --outp)"
-check "and values" is "$(as_plugin check --output=)" $'text\njson\n:4'
+check "and values" is "$(as_plugin check --output=)" $'text\njson\nyaml\n:4'
 check "and leaves files to the shell" is "$(as_plugin inject -f '')" :0
 check "the script for it in the documents is the one that is installed" same \
   "$usr/bin/kubectl_complete-cluster_watcher" <(sed -n '/^#!\/bin\/sh$/,/^```$/p' docs/shells.md | grep -v '```')

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -129,6 +130,34 @@ std::string FormatDuration(Duration duration) {
   std::string fraction = std::to_string(left % 1'000 + 1'000).substr(1);
   fraction.erase(fraction.find_last_not_of('0') + 1);
   return text + std::to_string(left / 1'000) + "." + fraction + "s";
+}
+
+std::string FormatAge(Duration age) {
+  constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour, kYear = 365 * kDay;
+  struct Form {
+    std::int64_t below;  // seconds, as all of these
+    std::int64_t unit;
+    char name;
+    std::int64_t part = 0;  // 0: left out
+    char part_name = 0;
+  };
+  static constexpr Form kForms[] = {{2 * kMinute, 1, 's'},
+                                    {10 * kMinute, kMinute, 'm', 1, 's'},
+                                    {3 * kHour, kMinute, 'm'},
+                                    {8 * kHour, kHour, 'h', kMinute, 'm'},
+                                    {48 * kHour, kHour, 'h'},
+                                    {8 * kDay, kDay, 'd', kHour, 'h'},
+                                    {2 * kYear, kDay, 'd'},
+                                    {8 * kYear, kYear, 'y', kDay, 'd'},
+                                    {std::numeric_limits<std::int64_t>::max(), kYear, 'y'}};
+  std::int64_t seconds = age.count() / 1'000;
+  if (seconds < -1) return "<invalid>";
+  seconds = std::max<std::int64_t>(seconds, 0);
+  const Form& form = *std::find_if(std::begin(kForms), std::end(kForms),
+                                   [&](const Form& one) { return seconds < one.below; });
+  const std::int64_t parts = form.part == 0 ? 0 : seconds % form.unit / form.part;
+  std::string text = std::to_string(seconds / form.unit) + form.name;
+  return parts == 0 ? text : text + std::to_string(parts) + form.part_name;
 }
 
 }  // namespace cluster_watcher

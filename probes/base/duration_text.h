@@ -1,4 +1,4 @@
-// Durations in Go's notation: "500ms", "1m30s", "1h", "0".
+// Durations in Go's notation: "500ms", "1m30s", "1h", "0"; and ages as kubectl shows them.
 #pragma once
 
 #include <string>
@@ -14,5 +14,9 @@ namespace cluster_watcher {
 Result<Duration> ParseDuration(std::string_view text);
 
 std::string FormatDuration(Duration duration);  // "1m30s", "500ms", "0s"
+
+// Two or three figures, as in kubectl's column AGE: "45s", "5m30s", "3h", "2d4h"; "<invalid>" of
+// what is more than a second ahead. Source: k8s.io/apimachinery, duration.HumanDuration.
+std::string FormatAge(Duration age);
 
 }  // namespace cluster_watcher

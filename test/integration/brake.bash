@@ -87,8 +87,8 @@ a_replica_is_made_and_goes() {
 
 says_that_it_is_held() {
   local report
-  report=$(env -i POD_NAME="$pod" POD_NAMESPACE="$1" "$watcher" check --kubeconfig="$tmp/$1.kubeconfig") &&
-    [[ $report == *"keep: held"*"the brake of cluster-watcher is on"* ]]
+  report=$(env -i POD_NAME="$pod" POD_NAMESPACE="$1" "$watcher" check -o json --kubeconfig="$tmp/$1.kubeconfig") &&
+    [[ $report == *'"reason": "held"'*"the brake of cluster-watcher is on"* ]]
 }
 
 # The watcher waits as long as the brake is on, before its deletion and in the middle of it.

@@ -70,6 +70,23 @@ TEST_F(DriversSide, ClaimIsListedAndReleased) {
   EXPECT_NE(Said(0, {"list"}).find("<shared>   <shared>   <shared>"), std::string::npos);
 }
 
+TEST_F(DriversSide, ListTakesNamesOrTheLabelsOfMasterRoots) {
+  MakeCluster({.root_labels = {{"team", "blue"}}});
+  MasterPod();
+  const std::string names = "cluster/spark\n";
+  EXPECT_EQ(Said(0, {"list", "-o", "name", "-l", "team in (blue, red),!old"}), names);
+  EXPECT_EQ(Said(0, {"list", "-l", "team=red"}), "No clusters found in " + ns_ + " namespace.\n");
+  EXPECT_EQ(Said(0, {"list", "-l", "team=red", "-A"}), "No clusters found.\n");
+  EXPECT_EQ(Said(1, {"list", "-o", "name", "no_Such.1", "cluster/spark"}),
+            names + "cluster-watcher: no cluster no_Such.1\n");
+  const std::string wrong = Said(1, {"list", "-l", "a=b=c"});
+  EXPECT_TRUE(wrong.starts_with("cluster-watcher: --selector: \"a=b=c\" is wrong (list ")) << wrong;
+  EXPECT_NE(wrong.find("HTTP 400: "), std::string::npos) << wrong;
+  EXPECT_FALSE(Said(0, {"list", kCluster}).ends_with("<missing>\n")) << "the age";
+  EXPECT_NE(Said(0, {"list", "-o", "yaml", kCluster}).find("    cluster: spark\n"),
+            std::string::npos);
+}
+
 TEST_F(DriversSide, AwaitTellsHowTheClusterIs) {
   MakeDriver();
   EXPECT_EQ(Said(10, {"await", kCluster, "--app=deployment/bob"}),
@@ -170,7 +187,7 @@ TEST_F(DriversSide, WrongUsageIsSaidBeforeAnythingIsDone) {
       {{"hold", kCluster, "366d"}, "is out of bounds"},
       {{"hold"}, "no cluster is given"},
       {{"list", "-A", kCluster}, "contradicts"},
-      {{"list", "-o", "yaml"}, "give table, wide or json"},
+      {{"list", "-l", "a=b", kCluster}, "--selector contradicts CLUSTER"},
   };
   for (const auto& [arguments, error] : cases) {
     const std::string said = Said(2, arguments);

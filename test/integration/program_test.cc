@@ -69,10 +69,11 @@ TEST_F(Check, NamesAWebhookThatCanNotBeCalled) {
                    ns_ + R"("}}, "rules": [{"apiGroups": ["apps"],
       "apiVersions": ["v1"], "resources": ["deployments"], "operations": ["UPDATE"]}]}]})");
   const auto check = [&] { return CheckOf({kCluster, "--owner=deployment/ghost"}).Output(); };
-  const std::string named = "\nrefused by   admission webhook refuse.example.com, which can't be ";
+  const std::string named =
+      "\nRefused By:     admission webhook refuse.example.com, which can't be";
   EXPECT_TRUE(Eventually([&] { return check().find(named) != std::string::npos; })) << check();
   api().Expect(HttpMethod::kDelete, path + "/" + name);
-  EXPECT_TRUE(Eventually([&] { return check().find("refused by") == std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] { return check().find("Refused By") == std::string::npos; }));
 }
 
 TEST_F(Check, SaysWhatIsTrueOfACluster) {
@@ -127,6 +128,34 @@ TEST_F(Check, IsForPeopleUnlessJsonIsAsked) {
   for (const char* text : {"abandoned", "owner-absent", "deployment.apps/bob", "poll-interval"}) {
     EXPECT_NE(check.Output().find(text), std::string::npos) << check.Output();
   }
+}
+
+TEST_F(Check, EndsWithTheEventsOfTheMaster) {
+  MakeCluster();
+  MasterPod();
+  MakeAccount(WatcherRoleOf({kAccount}));
+  api().Create("events", ns_,
+               R"({"metadata": {"name": "told"}, "type": "Warning",
+      "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "ClusterCondemned", "action": "x",
+      "reportingController": "cluster-watcher", "reportingInstance": "x", "note": "it is\\nover",
+      "regarding": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "spark-m",
+      "namespace": ")" +
+                   ns_ + R"(", "uid": ")" + api().Uid("deployments", ns_, kMaster) + "\"}}");
+  const auto events = [&](std::vector<std::string> arguments) {
+    Watcher& check = CheckOf(std::move(arguments));
+    EXPECT_EQ(check.WaitForExit(), 0) << check.Log();
+    const std::string text = check.Output();
+    return text.substr(std::min(text.find("\nEvents:"), text.size()));
+  };
+  const std::string all = events({kCluster});
+  EXPECT_TRUE(all.starts_with("\nEvents:\n  Type ")) << all;
+  EXPECT_NE(all.find("  it is\\nover\n"), std::string::npos) << all;
+  EXPECT_EQ(events({kCluster, "-o", "yaml"}), "");
+  const std::string file =
+      WriteKubeconfig(File("few"), server().Admin(), "token: " + api().Token(ns_, kAccount));
+  const std::string none = events({kCluster, "--kubeconfig=" + file});
+  EXPECT_TRUE(none.starts_with("\nEvents:         <unknown>: list events in ")) << none;
+  EXPECT_EQ(std::count(none.begin(), none.end(), '\n'), 2) << none;
 }
 
 TEST_F(Check, NamesWhatIsMissing) {

@@ -34,13 +34,14 @@ struct Comparison {
   bool equal = true;
 };
 
-// Splits "a=b", "a==b" or "a!=b"; nullopt for anything else.
+// Splits "a=b", "a==b" or "a!=b"; nullopt for anything else, as for "a=b=c".
 std::optional<Comparison> SplitComparison(std::string_view text) {
   const std::size_t at = text.find('=');
   if (at == std::string_view::npos || at == 0) return std::nullopt;
   const bool equal = text[at - 1] != '!';
   std::string_view value = text.substr(at + 1);
   if (!value.empty() && value.front() == '=') value.remove_prefix(1);
+  if (value.find('=') != std::string_view::npos) return std::nullopt;
   return Comparison{Trim(text.substr(0, equal ? at : at - 1)), Trim(value), equal};
 }
 
@@ -54,6 +55,7 @@ bool IsKey(std::string_view text) {
 std::string_view Field(const Object& object, std::string_view path) {
   if (path == "metadata.name") return object.name;
   if (path == "metadata.namespace") return object.ns;
+  if (path == "involvedObject.uid") return TextOf(Find(object.body, "involvedObject", "uid"));
   if (path == "spec.nodeName") return TextOf(Find(object.body, "spec", "nodeName"));
   return TextOf(Find(object.body, "status", "phase"));
 }
@@ -171,7 +173,11 @@ std::optional<FieldSelector> FieldSelector::Parse(std::string_view text, const R
     const bool of_all =
         comparison->key == "metadata.name" || comparison->key == "metadata.namespace";
     const bool of_pods = comparison->key == "spec.nodeName" || comparison->key == "status.phase";
-    if (!of_all && !(of_pods && resource.kind == "Pod")) return std::nullopt;
+    const bool of_events = comparison->key == "involvedObject.uid" && resource.group.empty();
+    if (!of_all && !(of_pods && resource.kind == "Pod") &&
+        !(of_events && resource.kind == "Event")) {
+      return std::nullopt;
+    }
     selector.requirements_.push_back(
         {std::string(comparison->key), std::string(comparison->value), comparison->equal});
   }

@@ -35,8 +35,8 @@ class LabelSelector {
   std::vector<Requirement> requirements_;
 };
 
-// Supports metadata.name and metadata.namespace, and for pods spec.nodeName and status.phase, with
-// = and !=.
+// Supports metadata.name and metadata.namespace, and for pods spec.nodeName and status.phase, for
+// Events involvedObject.uid, with = and !=.
 class FieldSelector {
  public:
   // Returns nullopt if it doesn't parse, or a field isn't supported for the kind.

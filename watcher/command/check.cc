@@ -9,8 +9,11 @@
 #include "probes/base/printable.h"
 #include "probes/base/time_text.h"
 #include "watcher/command/driver_session.h"
+#include "watcher/command/help.h"
 #include "watcher/command/print_errors.h"
+#include "watcher/command/seen_events.h"
 #include "watcher/command/shared_flags.h"
+#include "watcher/command/yaml_of.h"
 #include "watcher/decision/confirmation.h"
 #include "watcher/deletion/judged_look.h"
 
@@ -62,63 +65,99 @@ std::string JsonReport(const Snapshot& snapshot, const Decision& decision,
   return PrintableLines(json.EndArray().EndObject().Text()) + "\n";
 }
 
+constexpr std::size_t kValues = 16;  // the column
+constexpr std::size_t kMostAligned = 30;
+
+std::string Line(const std::string& name, const std::string& value) {
+  return value.empty() ? "" : FilledRow(name + ":", Printable(value), kValues);
+}
+
+std::string RulesText(const std::vector<RuleOutcome>& rules) {
+  constexpr std::size_t kDetails = 29;
+  std::string text = Line("Rules", "the first that matches decides");
+  for (const RuleOutcome& rule : rules) {
+    text +=
+        FilledRow(fmt::format("  {} {:>2}  {}", rule.matched ? "->" : "  ", rule.number, rule.name),
+                  Printable(rule.detail), kDetails);
+  }
+  return text;
+}
+
+std::string SettingsText(const std::vector<SettingValue>& settings) {
+  std::size_t names = 0;
+  std::size_t values = 0;
+  const auto shown = [](const SettingValue& setting) {
+    return setting.value.empty() ? "-" : Printable(setting.value);
+  };
+  for (const SettingValue& setting : settings) {
+    names = std::max(names, setting.name.size());
+    values = std::max(values, std::min(shown(setting).size(), kMostAligned));
+  }
+  std::string text = "Settings:\n";
+  const auto line = [&](const std::string& name, const std::string& value, const auto& source) {
+    text += FilledRow(fmt::format("  {:<{}}  {}", name, names, value), source, names + values + 6);
+  };
+  line("Name", "Value", "Source");
+  line("----", "-----", "------");
+  for (const SettingValue& setting : settings) {
+    std::string source = ToString(setting.source);
+    for (const SettingValue::Given& given : setting.overridden) {
+      source += fmt::format(", not {} from the {}", Printable(given.value), ToString(given.source));
+    }
+    line(setting.name, shown(setting), source);
+  }
+  return text;
+}
+
 std::string TextReport(const Snapshot& snapshot, const Decision& decision,
                        const ResolvedSettings& settings) {
   const std::string cluster = ClusterName(snapshot, settings);
   std::string owner = snapshot.OwnerText();
   if (owner.empty()) owner = decision.reason == Reason::kShared ? "<shared>" : "<unknown>";
-  std::string text;
-  const auto line = [&text](const char* what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("{:<12} {}\n", what, Printable(value));
-  };
   const Facts& facts = snapshot.facts;
-  line("cluster", settings.settings.ns + "/" + (cluster.empty() ? "<missing>" : cluster));
-  line("master root", snapshot.root ? snapshot.root->Describe() : "<unknown>");
-  line("owner", owner);
-  line("owner UID", snapshot.OwnerUid());
-  line("ephemeral", facts.ephemeral_label.value_or(""));
-  line("observation", facts.ObservationText());
+  std::string text = Line("Name", cluster.empty() ? "<missing>" : cluster);
+  text += Line("Namespace", settings.settings.ns);
+  text += Line("Master Root", snapshot.root ? snapshot.root->Describe() : "<unknown>");
+  text += Line("Owner", owner) + Line("Owner UID", snapshot.OwnerUid());
+  text += Line("Ephemeral", facts.ephemeral_label.value_or(""));
+  text += Line("Observation", facts.ObservationText());
   if (facts.owner && facts.owner->object) {
-    line("replicas", std::to_string(facts.owner->fields.replicas));
+    text += Line("Replicas", std::to_string(facts.owner->fields.replicas));
   }
-  line("phase", ToString(snapshot.marks.phase));
+  text += Line("Phase", ToString(snapshot.marks.phase));
   if (const auto& since = snapshot.marks.abandoned_since) {
-    line("abandoned", "since " + FormatTime(*since));
+    text += Line("Abandoned", "since " + FormatTime(*since));
   }
-  line("verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
-  line("because", decision.detail);
-  line("refused by", decision.refused_by);
-  line("change", RemedyFor(decision.reason));
+  text += Line("Verdict", fmt::format("{}: {}", decision.verdict(), ToString(decision.reason)));
+  text += Line("Because", decision.detail) + Line("Refused By", decision.refused_by);
+  text += Line("Change", RemedyFor(decision.reason));
   const bool is_due = decision.abandoned() && decision.refused_by.empty();
   if (is_due && snapshot.marks.phase != Phase::kDeleting) {
     const Duration grace = std::max(GraceFor(settings.settings, decision.reason, snapshot.seen),
                                     TerminatesIn(snapshot.facts));
-    line("deletion", fmt::format("after {} such verdicts in a row that span {}",
-                                 settings.settings.confirmations, FormatDuration(grace)) +
-                         InSurge(settings.settings, decision.reason, grace));
+    text += Line("Deletion", fmt::format("after {} such verdicts in a row that span {}",
+                                         settings.settings.confirmations, FormatDuration(grace)) +
+                                 InSurge(settings.settings, decision.reason, grace));
   }
-  line("steps done", snapshot.StepsText());
-  line("steps before", StepNames(snapshot.pod_says.steps.before));
-  line("steps after", StepNames(snapshot.pod_says.steps.after));
-  text += "\nrules, the first that matches decides:\n";
-  for (const RuleOutcome& rule : decision.rules) {
-    text += fmt::format("  {} {:>2}  {:<18}  {}\n", rule.matched ? "->" : "  ", rule.number,
-                        rule.name, Printable(rule.detail));
+  text += Line("Steps Done", snapshot.StepsText());
+  text += Line("Steps Before", StepNames(snapshot.pod_says.steps.before));
+  text += Line("Steps After", StepNames(snapshot.pod_says.steps.after));
+  return text + RulesText(decision.rules) + SettingsText(settings.values);
+}
+
+// A missing right to read them is said, and matters to nothing else.
+std::string EventsText(const DriverTools& tools, const Snapshot& snapshot) {
+  std::vector<KubeObject> regarding;
+  for (const auto& object : {snapshot.root, snapshot.pod}) {
+    const bool is_new = object && (regarding.empty() || regarding[0].meta.uid != object->meta.uid);
+    if (is_new) regarding.push_back(*object);
   }
-  text += "\nsettings:\n";
-  std::size_t widest = 0;
-  for (const SettingValue& setting : settings.values)
-    widest = std::max(widest, setting.name.size());
-  for (const SettingValue& setting : settings.values) {
-    text += fmt::format("  {:<{}}  {:<12}  {}", setting.name, widest,
-                        setting.value.empty() ? "-" : Printable(setting.value),
-                        ToString(setting.source));
-    for (const SettingValue::Given& given : setting.overridden) {
-      text += fmt::format(", not {} from the {}", Printable(given.value), ToString(given.source));
-    }
-    text += "\n";
-  }
-  return text;
+  const auto events = ReadEvents(tools.client, regarding, tools.Reads());
+  const std::string title = "Events:" + std::string(kValues - 7, ' ');
+  if (!events) return title + "<unknown>: " + Printable(WhyRefused(events.error())) + "\n";
+  if (regarding.empty()) return title + "<unknown>\n";
+  if (events->empty()) return title + "<none>\n";
+  return "Events:\n" + EventTable(*events, ServerNow(snapshot, tools.clock));
 }
 
 }  // namespace
@@ -143,10 +182,14 @@ CheckReport Report(const Snapshot& snapshot, const Decision& decision,
   switch (format) {
     case OutputFormat::kText:
     case OutputFormat::kWide:
+    case OutputFormat::kName:
       report.text = TextReport(snapshot, decision, settings);
       break;
     case OutputFormat::kJson:
       report.text = JsonReport(snapshot, decision, settings);
+      break;
+    case OutputFormat::kYaml:
+      report.text = YamlOf(JsonReport(snapshot, decision, settings));
       break;
   }
   report.exit = decision.abandoned()                  ? CheckExit::kAbandoned
@@ -175,7 +218,9 @@ int RunCheck(const Invocation& invocation, const Environment& environment, std::
   }
   const CheckReport report =
       Report(look.snapshot, look.decision, settings.resolved(), invocation.output);
-  PrintText(report.text);
+  if (PrintText(report.text) && !report.text.empty() && invocation.output == OutputFormat::kText) {
+    PrintText(EventsText(driver.tools(), look.snapshot));
+  }
   if (!report.error.empty()) PrintErrors({report.error});
   return static_cast<int>(report.exit);
 }
@@ -184,9 +229,9 @@ CommandDescription DescribeCheck() {
   CommandDescription command = {
       .name = "check",
       .command = Command::kCheck,
-      .usage = "check [CLUSTER] [-o text|json] [FLAGS]",
+      .usage = "check [CLUSTER] [-o text|json|yaml] [FLAGS]",
       .help = "Look once, and say what watch would make of it and why",
-      .flags = {OwnFlag("output", "text|json", "text", "how the outcome is shown", 'o')},
+      .flags = {OwnFlag("output", "text|json|yaml", "text", "how the outcome is shown", 'o')},
       .about =
           "One sure look at the cluster CLUSTER, else at that of the pod. It changes nothing.\n",
       .ending =

@@ -217,14 +217,20 @@ void ReadCluster(const CommandDescription& command, Words& words, Invocation& in
   const auto all = invocation.options.find("namespace-wide");
   const bool is_for_all = all != invocation.options.end() && all->second == "true";
   if (is_for_all || words.empty()) return;
-  invocation.cluster = words.front();
-  words.erase(words.begin());
-  if (invocation.cluster.empty()) {
-    errors.push_back(command.name + ": CLUSTER is empty: give its name");
-  } else if (!IsLabelValue(invocation.cluster)) {
-    errors.push_back(command.name + ": " + Quoted(invocation.cluster) +
-                     " is no name of a cluster: give the value of its label");
+  const std::size_t taken = ReadUsage(command.usage).repeats ? words.size() : 1;
+  for (std::size_t i = 0; i < taken; ++i) {
+    std::string& name = words[i];
+    if (name.starts_with(kNamePrefix)) name.erase(0, kNamePrefix.size());
+    if (name.empty()) {
+      errors.push_back(command.name + ": CLUSTER is empty: give its name");
+    } else if (!IsLabelValue(name)) {
+      errors.push_back(command.name + ": " + Quoted(name) +
+                       " is no name of a cluster: give the value of its label");
+    }
+    if (i > 0) invocation.words.push_back(name);
   }
+  invocation.cluster = words.front();
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
   const auto flag = invocation.flags.find("cluster");
   if (flag != invocation.flags.end() && flag->second != invocation.cluster) {
     errors.push_back(command.name + ": CLUSTER " + Quoted(invocation.cluster) +
@@ -240,11 +246,17 @@ void ReadOutput(const CommandDescription& command, Invocation& invocation, Words
   if (("|" + flag->placeholder + "|").find("|" + output + "|") == std::string::npos) {
     std::string words = flag->placeholder;
     words.replace(words.rfind('|'), 1, " or ");
-    if (const auto first = words.find('|'); first != std::string::npos)
-      words.replace(first, 1, ", ");
-    errors.push_back("--output: " + Quoted(output) + " is unknown: give " + words);
+    for (std::size_t bar = 0; (bar = words.find('|')) != std::string::npos;) {
+      words.replace(bar, 1, ", ");
+    }
+    // "jsonpath=..." and the like
+    const bool is_part = output.find('=') != std::string::npos;
+    errors.push_back("--output: " + Quoted(output) + " is unknown: give " + words +
+                     (is_part ? "; for parts of it, -o json | jq" : ""));
   }
   invocation.output = output == "json"   ? OutputFormat::kJson
+                      : output == "yaml" ? OutputFormat::kYaml
+                      : output == "name" ? OutputFormat::kName
                       : output == "wide" ? OutputFormat::kWide
                                          : OutputFormat::kText;
 }

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,7 +13,10 @@
 
 namespace cluster_watcher {
 
-enum class OutputFormat { kText, kWide, kJson };
+enum class OutputFormat { kText, kWide, kJson, kYaml, kName };
+
+// Before a cluster's name, as `list -o name` writes it; where CLUSTER is read it may be there.
+inline constexpr std::string_view kNamePrefix = "cluster/";
 
 struct Invocation {
   Command command = Command::kWatch;
@@ -22,8 +26,8 @@ struct Invocation {
   // The own flags of a command that has settings as well, in the same way.
   TextMap options;
   std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
-  // The arguments that follow CLUSTER where the command takes more: DURATION; `enable NAMESPACE`;
-  // or the program of `run` and its arguments.
+  // The arguments that follow CLUSTER where the command takes more: further clusters; DURATION;
+  // `enable NAMESPACE`; or the program of `run` and its arguments.
   std::vector<std::string> words;
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `-f FILE`, in order; empty: not given

@@ -32,14 +32,6 @@ std::string Filled(std::string begun, const std::string& text, std::size_t inden
   return begun + "\n";
 }
 
-// Writes `left` in a column and `right` beside it.
-std::string Row(const std::string& left, const std::string& right, std::size_t column) {
-  const bool fits = left.size() + 2 <= column;
-  const std::string gap =
-      fits ? std::string(column - left.size(), ' ') : "\n" + std::string(column, ' ');
-  return Filled(left + gap, right, column);
-}
-
 // Lets lines run on, but for those that are indented: an example, or a row of two columns.
 std::string Wrapped(const std::string& text) {
   std::string wrapped;
@@ -59,7 +51,7 @@ std::string Wrapped(const std::string& text) {
     const std::size_t gap = line.find("  ", std::min(line.find_first_not_of(' '), line.size()));
     const std::size_t column = line.find_first_not_of(' ', gap);
     const bool is_row = gap != std::string::npos && column != std::string::npos;
-    wrapped += is_row ? Row(line.substr(0, gap), line.substr(column), column) : line + "\n";
+    wrapped += is_row ? FilledRow(line.substr(0, gap), line.substr(column), column) : line + "\n";
   }
   end_paragraph();
   return wrapped;
@@ -87,9 +79,9 @@ std::string FlagRows(const Flags& flags) {
   std::string text;
   for (const Flag& flag : flags) {
     if (!flag.is_shown) continue;
-    text += Row(FlagText(flag), Explained(flag), column);
+    text += FilledRow(FlagText(flag), Explained(flag), column);
   }
-  return text + Row("  -h, --help", "show this", column);
+  return text + FilledRow("  -h, --help", "show this", column);
 }
 
 std::string GeneralHelp() {
@@ -101,13 +93,20 @@ std::string GeneralHelp() {
     longest = std::max(longest, command.name.size());
   }
   for (const CommandDescription& command : Commands()) {
-    text += Row("  " + command.name, command.help, longest + 5);
+    text += FilledRow("  " + command.name, command.help, longest + 5);
   }
   return text + "\n" + Wrapped(program.about + program.ending) +
          "\n\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
 }
 
 }  // namespace
+
+std::string FilledRow(const std::string& left, const std::string& right, std::size_t column) {
+  const bool fits = left.size() + 2 <= column;
+  const std::string gap =
+      fits ? std::string(column - left.size(), ' ') : "\n" + std::string(column, ' ');
+  return Filled(left + gap, right, column);
+}
 
 std::string Explained(const Flag& flag) {
   const std::string preset =

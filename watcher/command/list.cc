@@ -6,100 +6,29 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <tuple>
 #include <utility>
 
-#include "probes/base/duration_text.h"
-#include "probes/base/json.h"
-#include "probes/base/printable.h"
+#include "probes/base/names.h"
+#include "watcher/command/cluster_table.h"
 #include "watcher/command/driver_session.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/shared_flags.h"
+#include "watcher/command/yaml_of.h"
+#include "watcher/driver/find_profile.h"
+#include "watcher/driver/label_selection.h"
 
 namespace cluster_watcher {
 namespace {
 
 constexpr Duration kBetweenLooks{2'000};
-constexpr std::size_t kBetweenColumns = 3;
-constexpr const char* kMissing = "<missing>";
-constexpr const char* kShared = "<shared>";
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
-using Cells = std::vector<std::string>;
-
-std::string Cell(std::string text) {
-  text = Printable(text);
-  std::replace(text.begin(), text.end(), ' ', '_');
-  return text.empty() ? kMissing : text;
-}
-
-std::string LeftText(const std::optional<Duration>& left) {
-  if (!left) return kMissing;
-  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(*left);
-  return whole.count() < 0 ? "due" : FormatDuration(whole);
-}
-
-Cells Headers(const TableStyle& style) {
-  Cells cells;
-  if (style.with_namespace) cells.emplace_back("NAMESPACE");
-  for (const char* name :
-       {"CLUSTER", "STATUS", "OWNER", "REPLICAS", "VERDICT", "REASON", "EPHEMERAL"}) {
-    cells.emplace_back(name);
-    // Where a narrow terminal doesn't cut it off.
-    if (style.with_left && name == std::string_view("STATUS")) cells.emplace_back("LEFT");
-  }
-  if (style.format == OutputFormat::kWide) {
-    for (const char* name : {"WORKERS", "MASTER", "WEBUI", "ROUTE", "DRIVERS"}) {
-      cells.emplace_back(name);
-    }
-  }
-  return cells;
-}
-
-Cells CellsOf(const ClusterRow& row, const TableStyle& style) {
-  Cells cells;
-  const auto or_shared = [&](const std::string& text) { return row.shared ? kShared : text; };
-  if (style.with_namespace) cells.push_back(row.ns);
-  cells.insert(cells.end(), {row.cluster, row.status});
-  if (style.with_left) cells.push_back(LeftText(row.left));
-  cells.push_back(row.owner);
-  cells.push_back(row.replicas ? std::to_string(*row.replicas) : "");
-  cells.insert(cells.end(),
-               {or_shared(row.verdict), or_shared(row.reason), or_shared(row.ephemeral)});
-  if (style.format == OutputFormat::kWide) {
-    const std::string drivers =
-        std::accumulate(row.drivers.begin(), row.drivers.end(), std::string(),
-                        [](std::string all, const std::string& one) {
-                          return std::move(all) + (all.empty() ? "" : ",") + one;
-                        });
-    cells.insert(cells.end(),
-                 {std::to_string(row.workers), row.master, row.web_ui, row.route, drivers});
-  }
-  for (std::string& cell : cells) cell = Cell(std::move(cell));
-  return cells;
-}
-
-void WriteRow(JsonWriter& writer, const ClusterRow& row) {
-  writer.StartObject().Field("namespace", row.ns).Field("cluster", row.cluster);
-  writer.Field("status", row.status);
-  writer.TextOrNull("owner", row.owner);
-  writer.Key("replicas");
-  if (row.replicas) {
-    writer.Integer(*row.replicas);
-  } else {
-    writer.Null();
-  }
-  writer.Field("verdict", row.verdict).Field("reason", row.reason).Field("phase", row.phase);
-  writer.TextOrNull("ephemeral", row.ephemeral);
-  writer.Key("drivers").StartArray();
-  for (const std::string& driver : row.drivers) writer.String(driver);
-  writer.EndArray();
-  if (!row.steps.empty()) writer.Field("steps", row.steps);
-  writer.EndObject();
-}
+using Rows = std::vector<ClusterRow>;
+using Lines = std::map<std::string, std::string>;  // by namespace and name
 
 // The terminal that stdout is; nullopt: it is none.
 std::optional<winsize> Terminal() {
@@ -133,9 +62,11 @@ std::string FitTo(const winsize& terminal, const std::string& text) {
 
 class Lister {
  public:
-  Lister(const Invocation& invocation, DriverSession& session, ClusterFilter filter)
-      : invocation_(invocation), session_(session), filter_(std::move(filter)) {
-    style_.format = invocation.output;
+  // `names`: of the clusters; empty: of all that `filter` lets pass.
+  Lister(const Invocation& invocation, DriverSession& session, ClusterFilter filter,
+         const std::set<std::string>& names)
+      : invocation_(invocation), session_(session), filter_(std::move(filter)), names_(names) {
+    style_.is_wide = invocation.output == OutputFormat::kWide;
     style_.with_namespace = IsAsked("all-namespaces");
     style_.with_headers = !IsAsked("no-headers");
     style_.with_left = IsAsked("watch");
@@ -143,12 +74,15 @@ class Lister {
 
   DriverOutcome Run() {
     DriverOutcome outcome = ShowOnce();
+    std::vector<std::string> told;
     while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
       Clock& clock = session_.tools().clock;
       if (!clock.WaitUntil(clock.Now() + kBetweenLooks, session_.tools().stop)) break;
       // A read that fails now may succeed at the next look.
-      const DriverOutcome next = ShowOnce();
-      if (!next.error.empty()) PrintErrors({next.error});
+      DriverOutcome next = ShowOnce();
+      if (!next.error.empty()) next.warnings.push_back(next.error);
+      if (next.warnings != told) PrintErrors(next.warnings);
+      told = std::move(next.warnings);
     }
     return outcome;
   }
@@ -157,127 +91,156 @@ class Lister {
   bool IsAsked(const char* flag) const { return invocation_.options.at(flag) == "true"; }
 
   DriverOutcome ShowOnce() {
-    const bool is_one = !filter_.cluster.empty();
-    auto profiles = is_one ? std::vector{session_.cluster().profile} : session_.ProfilesMeant();
-    if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
-    std::vector<ClusterRow> rows;
-    for (const SharedProfile& profile : *profiles) {
-      filter_.profile = profile;
-      auto read = is_one ? ListClusters(session_.tools(), session_.with_annotations(), filter_)
-                         : ReadRows();
-      if (!read) return DriverOutcome::Of(DriverExit::kFailed, read.error());
-      std::move(read->begin(), read->end(), std::back_inserter(rows));
+    DriverOutcome outcome;
+    const auto given = invocation_.options.find("selector");
+    const std::string selector = given == invocation_.options.end() ? "" : given->second;
+    LabelSelection selection(session_.tools(), filter_.ns, selector);
+    if (!selector.empty()) {
+      filter_.selects = [&](const KubeObject& root) { return selection.Finds(root); };
+      // Tells that it is wrong also where there is no cluster.
+      const auto found = selection.Finds({*FindBuiltInByName("deployments", "apps"), {}});
+      if (!found) return DriverOutcome::Of(DriverExit::kFailed, found.error());
     }
+    Rows rows;
+    const auto failed = names_.empty() ? ReadAll(rows) : ReadNamed(rows, outcome.warnings);
+    if (failed) return *failed;
     std::stable_sort(rows.begin(), rows.end(), [](const ClusterRow& one, const ClusterRow& other) {
       return std::tie(one.ns, one.cluster) < std::tie(other.ns, other.cluster);
     });
-    const bool is_named = is_one || filter_.app;
-    if (rows.empty() && is_named) return DriverOutcome::Of(DriverExit::kFailed, NothingFound());
-    Show(rows);
-    return {};
-  }
-
-  // Reads from lists, unless there is nothing of a framework.
-  Result<std::vector<ClusterRow>, ApiError> ReadRows() {
-    if (!filter_.profile->IsDefault()) {
-      const auto names = FindClusterNames(session_.tools(), filter_.profile, filter_.ns);
-      if (!names) return Unexpected{names.error()};
-      if (names->empty()) return std::vector<ClusterRow>();
+    if (rows.empty() && filter_.app && names_.empty()) {
+      return DriverOutcome::Of(DriverExit::kFailed, filter_.app->ToText() + " uses no cluster");
     }
-    const ListedTools cached(session_, filter_.ns, filter_.profile->cluster_label);
-    return ListClusters(cached.tools, session_.with_annotations(), filter_);
+    if (!outcome.warnings.empty()) outcome.exit = DriverExit::kFailed;
+    if (!rows.empty() || names_.empty()) Show(rows);
+    return outcome;
   }
 
-  std::string NothingFound() const {
-    if (!filter_.cluster.empty()) return "no cluster " + filter_.cluster;
-    return filter_.app->ToText() + " uses no cluster";
-  }
-
-  void Show(const std::vector<ClusterRow>& rows) {
-    if (invocation_.output == OutputFormat::kJson) {
-      is_closed_ = !PrintText(ClusterJson(rows));
-      return;
+  // Reads from lists, but what isn't there of a framework.
+  std::optional<DriverOutcome> ReadAll(Rows& rows) {
+    const auto profiles = session_.ProfilesMeant();
+    if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
+    for (const SharedProfile& profile : *profiles) {
+      if (!profile->IsDefault()) {
+        const auto names = FindClusterNames(session_.tools(), profile, filter_.ns);
+        if (!names) return DriverOutcome::Of(DriverExit::kFailed, names.error());
+        if (names->empty()) continue;
+      }
+      filter_.profile = profile;
+      const ListedTools cached(session_, filter_.ns, profile->cluster_label);
+      if (auto failed = Read(cached.tools, rows)) return failed;
     }
+    return std::nullopt;
+  }
+
+  // `missing`: of each name that isn't found.
+  std::optional<DriverOutcome> ReadNamed(Rows& rows, std::vector<std::string>& missing) {
+    for (const std::string& name : names_) {
+      filter_.cluster = name;
+      filter_.profile = session_.cluster().profile;
+      if (!session_.HasWords()) {
+        auto found = FindProfile(session_.tools(), filter_.ns, name);
+        if (!found) return std::move(found).error();
+        if (*found) filter_.profile = *std::move(found);
+      }
+      const std::size_t before = rows.size();
+      if (auto failed = Read(session_.tools(), rows)) return failed;
+      if (rows.size() == before) missing.push_back("no cluster " + name);
+    }
+    return std::nullopt;
+  }
+
+  // Adds what the filter lets pass.
+  std::optional<DriverOutcome> Read(const DriverTools& tools, Rows& rows) {
+    auto read = ListClusters(tools, session_.with_annotations(), filter_);
+    if (!read) return DriverOutcome::Of(DriverExit::kFailed, read.error());
+    std::move(read->begin(), read->end(), std::back_inserter(rows));
+    return std::nullopt;
+  }
+
+  void Show(const Rows& rows) {
+    switch (invocation_.output) {
+      case OutputFormat::kText:
+      case OutputFormat::kWide:
+        return ShowTable(rows);
+      case OutputFormat::kJson:
+        return Print(ClusterJson(rows));
+      case OutputFormat::kYaml:
+        return Print((IsAsked("watch") ? "---\n" : "") + YamlOf(ClusterJson(rows)));
+      case OutputFormat::kName:
+        return Print(NameLines(TakeChanged(rows)));
+    }
+  }
+
+  void ShowTable(const Rows& rows) {
+    const std::string none = filter_.ns.empty()
+                                 ? "No clusters found."
+                                 : "No clusters found in " + filter_.ns + " namespace.";
     const auto terminal = Terminal();
     if (IsAsked("watch") && terminal) {
-      is_closed_ = !PrintText(kClearScreen + FitTo(*terminal, ClusterTable(rows, style_)));
-      return;
+      ColumnWidths widths;
+      const std::string table = rows.empty() ? none : ClusterTable(rows, style_, widths);
+      return Print(kClearScreen + FitTo(*terminal, table));
     }
-    if (rows.empty()) {
-      PrintErrors(
-          {"there are no clusters" + (filter_.ns.empty() ? "" : " in namespace " + filter_.ns)});
-    }
-    const std::vector<ClusterRow> changed = TakeChanged(rows);
-    if (changed.empty()) return;
-    is_closed_ = !PrintText(ClusterTable(changed, style_));
-    style_.with_headers = false;
+    const bool had_any = !shown_ || !shown_->empty();
+    if (rows.empty() && had_any) std::fprintf(stderr, "%s\n", none.c_str());
+    const Rows changed = TakeChanged(rows);
+    if (!changed.empty()) Print(ClusterTable(changed, style_, widths_));
   }
 
-  // Those that are not as they were when they were shown last, but for the time that is left.
-  std::vector<ClusterRow> TakeChanged(const std::vector<ClusterRow>& rows) {
+  // Those that are not as they were when they were shown last, but for what runs with the time.
+  Rows TakeChanged(const Rows& rows) {
     TableStyle style = style_;
-    style.with_headers = style.with_left = false;
-    std::map<std::string, std::string> now;
-    std::vector<ClusterRow> changed;
+    style.with_headers = false;
+    const Lines before = std::exchange(shown_, Lines()).value_or(Lines());
+    Rows changed;
     for (const ClusterRow& row : rows) {
+      ClusterRow timeless = row;
+      timeless.left = timeless.age = std::nullopt;
+      ColumnWidths widths;
       const std::string name = row.ns + "/" + row.cluster;
-      const std::string& line = now[name] = ClusterTable({row}, style);
-      const auto before = shown_.find(name);
-      if (before == shown_.end() || before->second != line) changed.push_back(row);
+      const std::string& line = (*shown_)[name] = ClusterTable({timeless}, style, widths);
+      const auto was = before.find(name);
+      if (was == before.end() || was->second != line) changed.push_back(row);
     }
-    shown_ = std::move(now);
     return changed;
   }
+
+  void Print(const std::string& text) { is_closed_ = !PrintText(text); }
 
   const Invocation& invocation_;
   DriverSession& session_;
   ClusterFilter filter_;
+  const std::set<std::string>& names_;
   TableStyle style_;
-  std::map<std::string, std::string> shown_;  // by namespace and name: the line
-  bool is_closed_ = false;                    // nobody reads what is printed
+  ColumnWidths widths_;
+  std::optional<Lines> shown_;  // nullopt: not yet
+  bool is_closed_ = false;      // nobody reads what is printed
 };
 
 }  // namespace
 
-std::string ClusterTable(const std::vector<ClusterRow>& rows, const TableStyle& style) {
-  std::vector<Cells> lines;
-  if (style.with_headers) lines.push_back(Headers(style));
-  for (const ClusterRow& row : rows) lines.push_back(CellsOf(row, style));
-  std::vector<std::size_t> widths;
-  for (const Cells& line : lines) {
-    widths.resize(line.size());
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text;
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
-      text += line[i] + std::string(widths[i] - line[i].size() + kBetweenColumns, ' ');
-    }
-    text += line.back() + "\n";
-  }
-  return text;
-}
-
-std::string ClusterJson(const std::vector<ClusterRow>& rows) {
-  JsonWriter writer(JsonWriter::Style::kIndented);
-  writer.StartObject().Key("items").StartArray();
-  for (const ClusterRow& row : rows) WriteRow(writer, row);
-  return PrintableLines(writer.EndArray().EndObject().Text()) + "\n";
-}
-
 int RunList(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
   ClusterFilter filter;
-  filter.cluster = invocation.cluster;
   filter.app = ReadApp(invocation, errors);
+  std::set<std::string> names(invocation.words.begin(), invocation.words.end());
+  const bool is_named = !invocation.cluster.empty();
+  if (is_named) names.insert(invocation.cluster);
   const bool is_all = invocation.options.at("all-namespaces") == "true";
-  if (is_all && (filter.app || !filter.cluster.empty())) {
+  if (is_all && (filter.app || is_named)) {
     errors.push_back("--all-namespaces contradicts CLUSTER and --app, which are of one namespace");
   }
-  return WithDriverSession(invocation, environment, std::move(stop), std::move(errors),
+  if (is_named && invocation.options.contains("selector")) {
+    errors.push_back("--selector contradicts CLUSTER: give one of them");
+  }
+  // Each is found in words of its own.
+  Invocation of_all = invocation;
+  of_all.cluster.clear();
+  of_all.flags.erase("cluster");
+  return WithDriverSession(of_all, environment, std::move(stop), std::move(errors),
                            [&](DriverSession& session) {
                              if (!is_all) filter.ns = session.settings()->ns;
-                             return Lister(invocation, session, filter).Run();
+                             return Lister(invocation, session, filter, names).Run();
                            });
 }
 
@@ -285,10 +248,15 @@ CommandDescription DescribeList() {
   CommandDescription command = {
       .name = "list",
       .command = Command::kList,
-      .usage = "list [CLUSTER] [-A] [-w] [--app=OWNER] [-o table|wide|json] [FLAGS]",
+      .usage =
+          "list [CLUSTER...] [-A] [-l SELECTOR] [-w] [--app=OWNER] "
+          "[-o table|wide|json|yaml|name] [FLAGS]",
       .help = "Show the clusters, and what watch would make of each",
-      .flags = {OwnFlag("output", "table|wide|json", "table", "how they are shown", 'o'),
+      .flags = {OwnFlag("output", "table|wide|json|yaml|name", "table", "how they are shown", 'o'),
                 SwitchFlag("all-namespaces", "the clusters of all namespaces", 'A'),
+                OwnFlag("selector", "SELECTOR", "",
+                        "only the clusters whose master root has such labels, as in kubectl's -l",
+                        'l'),
                 AppFlag("only the clusters that this application uses"),
                 SwitchFlag("watch", "go on showing them, and how long each has left", 'w'),
                 SwitchFlag("no-headers", "leave out the names of the columns")},

@@ -73,13 +73,22 @@ void TakeLook(const DriverTools& tools, const SettingsInForce::WithAnnotations& 
   row.ephemeral = snapshot.owner_name ? snapshot.owner_name->name : "";
   row.steps = snapshot.StepsText();
   row.left = TimeLeft(snapshot, look.decision, *settings, tools.clock);
+  if (view.root && view.root->meta.created) {
+    const auto age = ServerNow(snapshot, tools.clock) - *view.root->meta.created;
+    row.age = std::chrono::duration_cast<Duration>(age);
+  }
 }
 
 Result<std::optional<ClusterRow>, ApiError> ReadRow(
     const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
-    const ClusterId& cluster, const std::optional<Application>& app) {
+    const ClusterId& cluster, const std::optional<Application>& app, const ClusterFilter& filter) {
   const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
   if (!view) return Unexpected{view.error()};
+  if (filter.selects) {
+    const auto selected = view->root ? filter.selects(*view->root) : Result<bool, ApiError>(false);
+    if (!selected) return Unexpected{selected.error()};
+    if (!*selected) return std::optional<ClusterRow>();
+  }
   const bool is_wanted =
       !app || app->Uses() == cluster.name || BelongingTo(*view, *app) == Belonging::kOurs;
   if (!view->exists || !is_wanted) return std::optional<ClusterRow>();
@@ -157,7 +166,7 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
   std::vector<ClusterRow> rows;
   for (const auto& [ns, name] : *names) {
     if (tools.stop.stop_requested()) break;
-    auto row = ReadRow(tools, settings, {ns, filter.profile, name}, app);
+    auto row = ReadRow(tools, settings, {ns, filter.profile, name}, app, filter);
     if (!row) return Unexpected{std::move(row).error()};
     if (*row) rows.push_back(**std::move(row));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,6 +33,7 @@ struct ClusterRow {
   std::string master;  // as in ClusterView, and so are these two
   std::string web_ui;
   std::string route;
+  std::optional<Duration> age;  // of its master root, by the API server's clock
   // Until its deletion is due, or overdue; nullopt: that isn't on its way, or isn't known.
   std::optional<Duration> left;
 };
@@ -42,6 +44,8 @@ struct ClusterFilter {
   std::string cluster;                       // empty: each
   std::optional<OwnerName> app;              // only those that it uses, or that are its own
   SharedProfile profile = DefaultProfile();  // in whose words
+  // Whether a cluster with this master root is meant; empty: each is, also one without.
+  std::function<Result<bool, ApiError>(const KubeObject&)> selects = {};
 };
 
 // Lists them, sorted. `settings` resolves the command's with the annotations of a cluster's pod.

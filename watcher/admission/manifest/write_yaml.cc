@@ -3,8 +3,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <array>
 
+#include "probes/base/printable.h"
 #include "probes/base/yaml_scalar.h"
 
 namespace cluster_watcher {
@@ -12,15 +12,10 @@ namespace {
 
 using Type = YamlNode::Type;
 
-// True for line breaks and characters that YAML forbids, or that yaml-cpp and kubectl read
-// differently.
+// True for line breaks and characters that YAML forbids, that yaml-cpp and kubectl read
+// differently, or that steer a terminal.
 bool NeedsEscapes(std::string_view text) {
-  const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\n') || c == 0x7F; };
-  if (std::any_of(text.begin(), text.end(), is_control)) return true;
-  constexpr std::array<std::string_view, 4> kOdd = {"\u0085", "\u2028", "\u2029", "\ufeff"};
-  return std::any_of(kOdd.begin(), kOdd.end(), [text](std::string_view odd) {
-    return text.find(odd) != std::string_view::npos;
-  });
+  return PrintableLines(text) != text || text.find("\ufeff") != std::string_view::npos;
 }
 
 // True if yaml-cpp writes the text as a literal block that reads back the same: one newline at the

@@ -105,5 +105,16 @@ TEST(FormatDuration, TakesTheExtremes) {
             "-2562047788015h12m55.808s");
 }
 
+// Each bound of the form, as kubectl's own tests have them.
+TEST(FormatAge, IsAsKubectlShowsIt) {
+  for (const auto& [seconds, text] :
+       Pairs("-2=<invalid> -1=0s 0=0s 45=45s 119=119s 120=2m 330=5m30s 599=9m59s 600=10m "
+             "10799=179m 10800=3h 10860=3h1m 28799=7h59m 28800=8h 172799=47h 172800=2d "
+             "187200=2d4h 691199=7d23h 691200=8d 63071999=729d 63072000=2y 63158400=2y1d "
+             "252287999=7y364d 252288000=8y 315360000=10y")) {
+    EXPECT_EQ(FormatAge(Duration(std::stoll(seconds) * 1'000)), text);
+  }
+}
+
 }  // namespace
 }  // namespace cluster_watcher

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -133,34 +134,35 @@ TEST(Check, SaysHowManyStepsHaveEndedWhileItIsDeleted) {
   snapshot.marks.phase = Phase::kDeleting;
   snapshot.marks.steps_done = {"before-delete/drain"};
   EXPECT_TRUE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kJson).text, "\"steps\": \"1/3\""));
-  EXPECT_TRUE(Holds(ReportOn(snapshot, Settled(), OutputFormat::kText).text, "steps done   1/3"));
+  EXPECT_TRUE(
+      Holds(ReportOn(snapshot, Settled(), OutputFormat::kText).text, "Steps Done:     1/3\n"));
 }
 
 TEST(Check, TextSaysTheVerdictWhyEachRuleAndEachSetting) {
   const Snapshot snapshot = Look(Observation::kDeleting);
   const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
-  EXPECT_TRUE(Holds(text, "cluster      lab/bob\n")) << text;
-  EXPECT_TRUE(Holds(text, "owner        deployment.apps/bob\n")) << text;
-  EXPECT_TRUE(Holds(text, "observation  deleting\n")) << text;
-  EXPECT_TRUE(Holds(text, "verdict      abandoned: owner-deleting\n")) << text;
-  EXPECT_TRUE(Holds(text, "because      the evidence has a deletionTimestamp\n")) << text;
-  EXPECT_TRUE(Holds(text, "change       to keep it, ")) << text;
-  EXPECT_TRUE(Holds(text,
-                    "deletion     after 3 such verdicts in a row that span 30s, or 10m if "
-                    "more than 10 clusters of the namespace lose their drivers within a "
-                    "minute\n"))
-      << text;
+  for (const char* line :
+       {"Name:           bob\nNamespace:      lab\n", "Owner:          deployment.apps/bob\n",
+        "Observation:    deleting\n", "Verdict:        abandoned: owner-deleting\n",
+        "Because:        the evidence has a deletionTimestamp\n", "Change:         to keep it, ",
+        "Deletion:       after 3 such verdicts in a row that span 30s, or 10m if more\n"
+        "                than 10 clusters of the namespace lose their drivers within a\n"
+        "                minute\n"}) {
+    EXPECT_TRUE(Holds(text, line)) << line << text;
+  }
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   for (const RuleOutcome& rule : Decide(snapshot.facts).rules) {
     const std::string number = std::to_string(rule.number);
     const std::string line = std::string(rule.matched ? "  -> " : "     ") +
                              std::string(2 - number.size(), ' ') + number + "  " + rule.name +
-                             std::string(20 - std::string(rule.name).size(), ' ') + rule.detail;
-    EXPECT_TRUE(Holds(text, line + "\n")) << line << "\n" << text;
+                             std::string(20 - std::string(rule.name).size(), ' ');
+    EXPECT_TRUE(Holds(text, "\n" + line + rule.detail.substr(0, 20))) << line << "\n" << text;
   }
   for (const char* line :
-       {"  owner          deployment/bob  flag\n", "  grace-period   -             default\n",
-        "  poll-interval  1m30s         environment\n",
-        "  confirmations  5             annotation\n"}) {
+       {"  owner          deployment/bob  flag\n", "  grace-period   -               default\n",
+        "  poll-interval  1m30s           environment\n",
+        "  confirmations  5               annotation\n"}) {
     EXPECT_TRUE(Holds(text, line)) << line << text;
   }
   EXPECT_EQ(text.back(), '\n');
@@ -171,9 +173,9 @@ TEST(Check, NamesTheAdmissionThatRefusesAndPromisesNoDeletion) {
   Decision decision = Decide(snapshot.facts);
   decision.refused_by = "admission webhook deny.example.com: see to it";
   const std::string text = Report(snapshot, decision, Settled(), OutputFormat::kText).text;
-  EXPECT_TRUE(Holds(text, "\nrefused by   admission webhook deny.example.com: see to it\n"))
+  EXPECT_TRUE(Holds(text, "\nRefused By:     admission webhook deny.example.com: see to it\n"))
       << text;
-  EXPECT_FALSE(Holds(text, "\ndeletion     ")) << text;
+  EXPECT_FALSE(Holds(text, "\nDeletion:")) << text;
   const std::string json = Report(snapshot, decision, Settled(), OutputFormat::kJson).text;
   EXPECT_TRUE(Holds(json, R"("remedy": "refused by admission webhook deny.example.com: see)"))
       << json;
@@ -189,8 +191,9 @@ TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
       {{"cluster-watcher/poll-interval", "3s"}, {"cluster-watcher/confirmations", "7"}});
   const std::string text = ReportOn(Look(Observation::kActive), settings, OutputFormat::kText).text;
   EXPECT_TRUE(Holds(text,
-                    "1s            flag, not 3s from the annotation, "
-                    "not 2s from the environment\n"))
+                    "1s               flag, not 3s from the\n"
+                    "                                                annotation, not 2s from the\n"
+                    "                                                environment\n"))
       << text;
   EXPECT_TRUE(Holds(text, "annotation\n")) << text;
 }
@@ -198,15 +201,15 @@ TEST(Check, TextSaysWhichSourceWonAndOverWhat) {
 TEST(Check, TextNamesTheOwnerAsFarAsItIsKnown) {
   const auto owner_line = [](const Snapshot& snapshot) {
     const std::string text = ReportOn(snapshot, Settled(), OutputFormat::kText).text;
-    const std::size_t begin = text.find("owner  ");
+    const std::size_t begin = text.find("Owner: ");
     return text.substr(begin, text.find('\n', begin) - begin);
   };
-  EXPECT_EQ(owner_line(Look(Observation::kAbsent)), "owner        deployment/bob");
+  EXPECT_EQ(owner_line(Look(Observation::kAbsent)), "Owner:          deployment/bob");
   Snapshot seen = Look(Observation::kAbsent);
   seen.seen = RecordedOwner{"replicationcontroller", "lab", "bob", "u0", std::nullopt, "", ""};
-  EXPECT_EQ(owner_line(seen), "owner        replicationcontroller/bob");
-  EXPECT_EQ(owner_line(Shared()), "owner        <shared>");
-  EXPECT_EQ(owner_line(Unreadable()), "owner        <unknown>")
+  EXPECT_EQ(owner_line(seen), "Owner:          replicationcontroller/bob");
+  EXPECT_EQ(owner_line(Shared()), "Owner:          <shared>");
+  EXPECT_EQ(owner_line(Unreadable()), "Owner:          <unknown>")
       << "where the master root wasn't read, nobody knows whether it is shared";
 }
 
@@ -277,6 +280,11 @@ TEST(Check, SaysNothingThatWasNotSeen) {
   }
 }
 
+TEST(Check, YamlSaysWhatJsonSays) {
+  const std::string yaml = ReportOn(Shared(), Settled(), OutputFormat::kYaml).text;
+  EXPECT_TRUE(yaml.starts_with("namespace: lab\ncluster: bob\nowner: null\n")) << yaml;
+}
+
 TEST(Check, JsonIsNullWhereNothingIsKnown) {
   const JsonDocument absent = Json(Look(Observation::kAbsent));
   EXPECT_EQ(absent.root()["owner"].AsString(), "deployment/bob");
@@ -305,7 +313,7 @@ TEST(Check, TheClusterIsMissingWhereNoneWasAskedForNorFound) {
   ASSERT_TRUE(json);
   EXPECT_TRUE(json->root()["cluster"].IsNull());
   const std::string text = ReportOn(Unreadable(), settings, OutputFormat::kText).text;
-  EXPECT_TRUE(Holds(text, "cluster      lab/<missing>\n")) << text;
+  EXPECT_TRUE(Holds(text, "Name:           <missing>\n")) << text;
 }
 
 TEST(Check, JsonHoldsTextOfAnyKind) {
@@ -318,12 +326,12 @@ TEST(Check, JsonHoldsTextOfAnyKind) {
 
 TEST(Check, NothingForeignForgesALineOrSteersATerminal) {
   Snapshot snapshot = Look(Observation::kActive);
-  snapshot.facts.owner->detail = "\u202e\nverdict      abandoned\x1b[2J";
+  snapshot.facts.owner->detail = "\u202e\nVerdict:abandoned\x1b[2J";
   ResolvedSettings settings = Settled();
   settings.values[0].value = "\u009b";
   const std::string text = ReportOn(snapshot, settings, OutputFormat::kText).text;
-  EXPECT_TRUE(Holds(text, "\\nverdict      abandoned\\u001b[2J\n")) << text;
-  EXPECT_TRUE(Holds(text, "owner          \\u009b ")) << text;
+  EXPECT_TRUE(Holds(text, "\\nVerdict:abandoned\\u001b[2J\n")) << text;
+  EXPECT_TRUE(Holds(text, "owner          \\u009b  ")) << text;
   const std::string json = ReportOn(snapshot, settings, OutputFormat::kJson).text;
   for (const char* foreign : {"\x1b", "\u202e", "\u009b"}) {
     EXPECT_FALSE(Holds(text, foreign)) << text;

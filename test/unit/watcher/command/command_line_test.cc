@@ -174,6 +174,11 @@ TEST(CommandLine, CheckTakesAClusterAndAnOutput) {
     EXPECT_EQ(list.output, OutputFormat::kJson);
   }
   EXPECT_EQ(Invoked({"list", "-Aw=false"}).options.at("watch"), "false");
+  const Invocation several = Invoked({"list", "cluster/a", "-l=x", "B_1.c"});
+  EXPECT_EQ(several.cluster, "a");
+  EXPECT_EQ(several.words, Lines{"B_1.c"});
+  EXPECT_EQ(several.options.at("selector"), "x");
+  EXPECT_TRUE(Contains(ErrorsOf({"list", "a", "b!"}).front(), "\"b!\" is no name of a cluster"));
   EXPECT_EQ(Invoked({"list", "-An", "-Aw"}).flags.at("namespace"), "-Aw");
   EXPECT_EQ(Invoked({"check", "c1", "--cluster=c1"}).cluster, "c1");
   EXPECT_EQ(Invoked({"check", "check"}).cluster, "check");
@@ -244,11 +249,15 @@ TEST(CommandLine, SaysWhatIsWrong) {
       {"check|", {"check: CLUSTER is empty: give its name"}},
       {"check|a|--cluster=b",
        {"check: CLUSTER \"a\" contradicts --cluster \"b\": give one of them"}},
-      {"check|-o|yaml", {"--output: \"yaml\" is unknown: give text or json"}},
-      {"check|-o|", {"--output: \"\" is unknown: give text or json"}},
-      {"check|a|b|-oyaml",
-       {"check: unexpected \"b\". @ check\"", "--output: \"yaml\" is unknown: give text or json"}},
-      {"list|-oyml", {"--output: \"yml\" is unknown: give table, wide or json"}},
+      {"check|-o|wide", {"--output: \"wide\" is unknown: give text, json or yaml"}},
+      {"check|-o|", {"--output: \"\" is unknown: give text, json or yaml"}},
+      {"check|a|b|-oyml",
+       {"check: unexpected \"b\". @ check\"",
+        "--output: \"yml\" is unknown: give text, json or yaml"}},
+      {"list|-oyml", {"--output: \"yml\" is unknown: give table, wide, json, yaml or name"}},
+      {"list|-ojsonpath={.x}",
+       {"--output: \"jsonpath={.x}\" is unknown: give table, wide, json, yaml or name; for parts "
+        "of it, -o json | jq"}},
       {"run|--ephemeral|spark-submit|a.py",
        {"run: unexpected \"spark-submit\": a program comes after --. @ run\""}},
       {"run|--ephemeral|false|--|spark-submit",
@@ -290,12 +299,12 @@ TEST(CommandLine, SaysWhatIsWrong) {
       // Missing values
       {"watch|--poll-interval", {"--poll-interval needs a value: --poll-interval=DURATION"}},
       {"-n", {"-n needs a value: -n NAMESPACE"}},
-      {"check|-o", {"-o needs a value: -o text|json"}},
-      {"check|--output", {"--output needs a value: --output=text|json"}},
+      {"check|-o", {"-o needs a value: -o text|json|yaml"}},
+      {"check|--output", {"--output needs a value: --output=text|json|yaml"}},
       {"--cluster|--dry-run", {"--cluster needs a value: --cluster=NAME"}},
       {"--cluster|--", {"--cluster needs a value: --cluster=NAME"}},
       {"inject|-f", {"-f needs a value: -f FILE"}},
-      {"list|-Ao", {"-o needs a value: -o table|wide|json"}},
+      {"list|-Ao", {"-o needs a value: -o table|wide|json|yaml|name"}},
       {"list|-Axw", {"unknown flag: -xw. @ list\""}},
       {"inject|-f|--config=x", {"--filename needs a value: --filename=FILE"}},
       {"inject|--config", {"--config needs a value: --config=FILE|DIR"}},
@@ -431,7 +440,7 @@ TEST(CommandLine, HelpListsCommandsAndExitCodes) {
   }
   const std::string check = HelpOf({"help", "check"});
   for (const char* part :
-       {"check [CLUSTER] [-o text|json]", "\n  0  keep", "\n  3  abandoned", "\n  4  unknown",
+       {"check [CLUSTER] [-o text|json|yaml]", "\n  0  keep", "\n  3  abandoned", "\n  4  unknown",
         "\n  1  no such cluster", "\n  2  neither a cluster nor a pod given"}) {
     EXPECT_TRUE(Contains(check, part)) << part;
   }

@@ -136,8 +136,8 @@ TEST(Complete, CompletesWhatIsTyped) {
       // Values
       {"check|--output=j", "json"},
       {"check|--output|j", "json"},
-      {"check|-o|", "text json"},
-      {"check|-o=", "text json"},
+      {"check|-o|", "text json yaml"},
+      {"check|-o=", "text json yaml"},
       {"check|-o=j", "json"},
       {"check|-oj", "-ojson"},
       {"check|-ojson", "-ojson"},
