@@ -218,13 +218,18 @@ void ReadCluster(const CommandDescription& command, Words& words, Invocation& in
   const bool is_for_all = all != invocation.options.end() && all->second == "true";
   if (is_for_all || words.empty()) return;
   invocation.cluster = words.front();
-  words.erase(words.begin());
-  if (invocation.cluster.empty()) {
-    errors.push_back(command.name + ": CLUSTER is empty: give its name");
-  } else if (!IsLabelValue(invocation.cluster)) {
-    errors.push_back(command.name + ": " + Quoted(invocation.cluster) +
-                     " is no name of a cluster: give the value of its label");
+  const std::size_t taken = ReadUsage(command.usage).repeats ? words.size() : 1;
+  for (std::size_t i = 0; i < taken; ++i) {
+    const std::string& name = words[i];
+    if (name.empty()) {
+      errors.push_back(command.name + ": CLUSTER is empty: give its name");
+    } else if (!IsLabelValue(name)) {
+      errors.push_back(command.name + ": " + Quoted(name) +
+                       " is no name of a cluster: give the value of its label");
+    }
+    if (i > 0) invocation.words.push_back(name);
   }
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
   const auto flag = invocation.flags.find("cluster");
   if (flag != invocation.flags.end() && flag->second != invocation.cluster) {
     errors.push_back(command.name + ": CLUSTER " + Quoted(invocation.cluster) +

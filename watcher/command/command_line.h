@@ -22,8 +22,8 @@ struct Invocation {
   // The own flags of a command that has settings as well, in the same way.
   TextMap options;
   std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
-  // The arguments that follow CLUSTER where the command takes more: DURATION; `enable NAMESPACE`;
-  // or the program of `run` and its arguments.
+  // The arguments that follow CLUSTER where the command takes more: further clusters; DURATION;
+  // `enable NAMESPACE`; or the program of `run` and its arguments.
   std::vector<std::string> words;
   OutputFormat output = OutputFormat::kText;
   std::vector<std::string> files;  // `-f FILE`, in order; empty: not given

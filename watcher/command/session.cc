@@ -40,8 +40,13 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
     case Command::kAwait:
     case Command::kClaim:
     case Command::kRelease:
-    case Command::kDelete:
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
+      return;
+    case Command::kDelete:
+      if (settings.cluster.empty() && !invocation.options.contains("selector") &&
+          invocation.options.at("all") != "true") {
+        errors.emplace_back("no cluster is given: name it as CLUSTER, or give --selector or --all");
+      }
       return;
     case Command::kRun:
     case Command::kSweep:

@@ -81,6 +81,8 @@ Flag SwitchFlag(const char* name, const char* help, char letter) {
 
 Flag AppFlag(const char* help) { return OwnFlag("app", "OWNER", "", help); }
 
+Flag VerboseFlag() { return SwitchFlag("verbose", "show the log, as --log-level=info", 'v'); }
+
 Flag FilenameFlag(const char* help) { return OwnFlag("filename", "FILE", "", help, 'f'); }
 
 }  // namespace cluster_watcher

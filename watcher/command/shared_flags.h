@@ -33,6 +33,7 @@ Flag OwnFlag(const char* name, const char* placeholder, const char* default_valu
              const std::string& help, char letter = 0);
 Flag SwitchFlag(const char* name, const char* help, char letter = 0);  // off by default
 Flag AppFlag(const char* help);                                        // --app=OWNER
+Flag VerboseFlag();                                                    // --verbose, -v
 Flag FilenameFlag(const char* help);                                   // --filename=FILE, -f
 
 }  // namespace cluster_watcher

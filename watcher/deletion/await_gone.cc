@@ -136,14 +136,8 @@ bool AwaitGone::IsAllGone(MonotonicTime deadline) {
   if (tools_.until != Until::kAllGone) return true;
   left_.clear();
   view_ = reader_.Read(true);
-  const MemberPass& members = view_->members;
-  std::vector<std::string> names;
-  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
-    for (const KubeObject& object : *group) {
-      // Nobody deletes what isn't terminating by now.
-      if (object.meta.deleting) names.push_back(Named(object));
-    }
-  }
+  // Nobody deletes what isn't terminating by now.
+  const std::vector<std::string> names = NamesOfTerminating(*view_, deletes_.sent());
   if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
   if (!names.empty() && tools_.clock.Now() >= held_at_) warn_once_("waiting for " + names.front());
   if (view_->complete || !names.empty()) return names.empty();

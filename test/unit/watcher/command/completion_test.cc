@@ -114,7 +114,8 @@ TEST(Complete, CompletesTheChoicesOfEachFlag) {
       const std::string wanted = choices + (files ? " :0" : "");
       const std::string before = command.name + "|--" + flag.name;
       EXPECT_EQ(Shown(before + "="), wanted) << before;
-      if (flag.IsBoolean()) continue;
+      // Of two flags of one name none takes the next word where one is a boolean.
+      if (FindFlag(AllFlags(), flag.name)->IsBoolean()) continue;
       EXPECT_EQ(Shown(before + "|"), wanted) << before;
     }
   }
