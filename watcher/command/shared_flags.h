@@ -28,6 +28,9 @@ CommandDescription WithSettingsOf(CommandDescription command,
 // that it shares with watch.
 CommandDescription WithSettings(CommandDescription command,
                                 std::initializer_list<const char*> further = {});
+// The flags of kubectl by which a command of people reaches the API server in another way than the
+// kubeconfig says.
+Flags ConnectionFlags();
 // A flag that is no setting of watch.
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
              const std::string& help, char letter = 0);

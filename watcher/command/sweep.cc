@@ -46,7 +46,7 @@ class Reporter {
     return {
         [this](const std::string& ns, const std::string& what, const Swept& swept) {
           line_.Clear();
-          PrintText(Line(ns, what, swept));
+          PrintText(AsCalled(Line(ns, what, swept)));
         },
         [this](const SweepProgress& progress) { line_.Show(SweepSummary(progress, dry_run_)); }};
   }
