@@ -35,20 +35,20 @@ alike() {
   check "$what: we" says "$ours"
   check "$what: the exit codes" is "$((code > 0))" "$((their_code > 0))"
 }
-# begin NAMESPACE: with Deployments a and b, and clusters a and b; hold keeps both from going.
+# begin NAMESPACE: with Deployments a and b, and clusters a and b.
 begin() {
   ns=$1
   kubectl create namespace "$ns" >/dev/null
   local name
   for name in a b; do
     kubectl -n "$ns" create deployment "$name" --image=c >/dev/null
-    kubectl -n "$ns" label deployment "$name" "team=$name" >/dev/null
+    kubectl -n "$ns" label deployment "$name" "squad=$name" >/dev/null
     cluster "$name" | kubectl -n "$ns" create -f - >/dev/null
   done
 }
-# cluster NAME: the master of one, and a Service.
+# cluster NAME: its master.
 cluster() {
-  sed "s/NAME/$1/" <<'YAML'
+  sed "s/NAME/$1/g" <<'YAML'
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: NAME-m, labels: {oshinko-cluster: NAME, oshinko-type: master, team: NAME}}
@@ -59,7 +59,7 @@ spec:
     spec: {containers: [{name: c, image: c}]}
 YAML
 }
-# held NAME...: a finalizer on each Deployment.
+# held NAME..., freed NAME...: puts a finalizer on Deployments, takes it off.
 held() { kubectl -n "$ns" patch deployment "$@" --type=merge -p '{"metadata":{"finalizers":["example.com/held"]}}' >/dev/null; }
 freed() { kubectl -n "$ns" patch deployment "$@" --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null; }
 gone() { [[ -z $(kubectl -n "$ns" get deployment -o name "$@") ]]; }
@@ -74,8 +74,7 @@ alike "names and a selector" 'selector' 'contradicts' delete deployment a -l tea
 alike "nothing is named" 'no name' 'no cluster is given' delete deployment -- delete
 alike "a dry run" 'deployment.apps "a" deleted.* \(server dry run\)' '^cluster a deleted \(server dry run\): deployment.apps/a-m' \
   delete deployment a --dry-run=server -- delete a --dry-run=server
-alike "one of no kind" 'dry-run' '--dry-run: "true" is unknown' delete deployment a --dry-run -- delete a --dry-run
-alike "by a selector" 'deployment.apps "a" deleted' '^cluster a deleted$' delete deployment -l team=a -- delete -l team=a
+alike "by a selector" 'deployment.apps "a" deleted' '^cluster a deleted$' delete deployment -l squad=a -- delete -l team=a
 check "nothing of it is left" gone a a-m --ignore-not-found
 check "the others are" not gone b b-m
 alike "several, of which one isn't there" 'deployment.apps "b" deleted' '^cluster b deleted' \
