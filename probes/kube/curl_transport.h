@@ -35,7 +35,7 @@ class CurlTransport final : public Transport, public Streams {
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server);
   // `clock` says when the files are due; it must outlive the transport.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server, Clock& clock);
-  // As one whom `flags` say to impersonate, if they do, and within their time.
+  // Impersonates whom `flags` name, and bounds requests by their time.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server,
                                                        const ApiServerFlags& flags);
   ~CurlTransport() override;

@@ -75,6 +75,7 @@ alike "nothing is named" 'no name' 'no cluster is given' delete deployment -- de
 alike "a dry run" 'deployment.apps "a" deleted.* \(server dry run\)' '^cluster a deleted \(server dry run\): deployment.apps/a-m' \
   delete deployment a --dry-run=server -- delete a --dry-run=server
 alike "by a selector" 'deployment.apps "a" deleted' '^cluster a deleted$' delete deployment -l squad=a -- delete -l team=a
+check "in one line, and one that says where" is "$(cat "$tmp/said" "$tmp/errors" | wc -l)" 2
 check "nothing of it is left" gone a a-m --ignore-not-found
 check "the others are" not gone b b-m
 alike "several, of which one isn't there" 'deployment.apps "b" deleted' '^cluster b deleted' \
@@ -85,6 +86,9 @@ begin two
 held a b a-m b-m
 alike "its time is over" 'timed out' 'timed out after 2s: cluster a is being deleted' \
   delete deployment a --timeout=2s -- delete a --timeout=2s
+TERM=xterm script -qec 'stty cols 20; kubectl cluster-watcher delete a -n two --timeout=5s' /dev/null >"$tmp/said"
+check "a terminal shows what is waited for, as far as it is wide" \
+  grep -qE $'\r\e\\[Kwaiting for deploym\r\e\\[K' "$tmp/said"
 alike "nobody waits" 'deployment.apps "b" deleted' '^cluster b is being deleted$' \
   delete deployment b --wait=false -- delete b --wait=false
 freed a b a-m b-m

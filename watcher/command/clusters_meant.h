@@ -9,7 +9,7 @@
 
 namespace cluster_watcher {
 
-// What --selector and --all ask for.
+// The request of --selector and --all.
 struct Selection {
   bool is_asked = false;
   std::string selector;  // empty: all

@@ -36,7 +36,7 @@ ResourceType BuiltIn(const char* plural, const char* group) {
   return *FindBuiltInByName(plural, group);
 }
 
-// What is listed, and the name that an object of it gives.
+// The lists that have the names.
 struct Search {
   std::vector<ApiRequest> lists;
   std::vector<SharedProfile> profiles;  // of each list, of clusters
@@ -81,7 +81,7 @@ std::string NameOf(const ResourceType& type, const ObjectMeta& meta, const Profi
     return profile->IsOshinkos(meta) ? "" : meta.Label(profile->cluster_label).value_or("");
   }
   if (!type.namespaced) return meta.name;
-  // What is of a cluster is nobody's driver.
+  // A cluster's own objects are nobody's driver.
   return meta.Label(kDefaultClusterLabel) ? "" : LowerCase(type.kind) + "/" + meta.name;
 }
 

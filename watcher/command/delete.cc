@@ -95,14 +95,18 @@ class Deletions {
       : options_(options), environment_(environment), limit_(limit) {}
 
   int Run(const Invocation& of_cluster) {
-    if (limit_.token().stop_requested()) {
-      return PrintErrors({Why() + ": cluster " + of_cluster.cluster + " is not deleted"}, 1);
+    bool is_begun = false;
+    int exit = 1;
+    if (!limit_.token().stop_requested()) {
+      exit = WithDriverSession(of_cluster, environment_, limit_.token(), {},
+                               [&](DriverSession& session) {
+                                 is_begun = true;
+                                 if (!std::exchange(is_place_said_, true)) SayWhere(session);
+                                 return Run(session);
+                               });
     }
-    return WithDriverSession(of_cluster, environment_, limit_.token(), {},
-                             [this](DriverSession& session) {
-                               if (!std::exchange(is_place_said_, true)) SayWhere(session);
-                               return Run(session);
-                             });
+    if (is_begun || !limit_.token().stop_requested()) return exit;
+    return PrintErrors({Why() + ": cluster " + of_cluster.cluster + " is not deleted"}, 1);
   }
 
  private:
@@ -148,6 +152,11 @@ int RunDelete(const Invocation& given, const Environment& environment, std::stop
     const int exit =
         WithDriverSession(invocation, environment, limit.token(), {}, [&](DriverSession& session) {
           auto selected = OfEachSelected(session, invocation, options.selection.selector);
+          if (!selected && limit.IsOver()) {
+            return DriverOutcome::Of(
+                DriverExit::kFailed,
+                "timed out after " + FormatDuration(options.timeout) + ": nothing is deleted");
+          }
           if (!selected) return DriverOutcome::Of(DriverExit::kFailed, selected.error());
           each = *std::move(selected);
           return each.empty() ? DriverOutcome::Said("no clusters found in namespace " +

@@ -86,7 +86,7 @@ ApiServerFlags ReadServerFlags(const TextMap& options, std::vector<std::string>&
   ApiServerFlags flags{value("server"), value("token"), value("as"), {}};
   std::istringstream groups(value("as-group"));
   for (std::string group; std::getline(groups, group);) flags.as_groups.push_back(group);
-  // As kubectl: a number alone is seconds.
+  // A number alone is seconds, as for kubectl.
   std::string timeout = value("request-timeout");
   if (timeout.empty()) return flags;
   if (timeout.find_first_not_of("0123456789") == std::string::npos) timeout += 's';

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -17,7 +16,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr const char* kClearLine = "\r\x1b[K";
-constexpr Duration kPatience = std::chrono::seconds(1);
 
 bool IsTerminal() {
   const char* kind = std::getenv("TERM");
@@ -59,7 +57,7 @@ void StatusSink::sink_it_(const spdlog::details::log_msg& message) {
   if (message.level >= spdlog::level::warn) {
     line_.Clear();
     PrintErrors({text});
-  } else if (clock_.Now() - began_ >= kPatience) {
+  } else {
     line_.Show(text);
   }
 }

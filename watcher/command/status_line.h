@@ -5,7 +5,6 @@
 
 #include <spdlog/sinks/base_sink.h>
 
-#include "probes/base/clock.h"
 #include "watcher/settings/settings.h"
 
 namespace cluster_watcher {
@@ -29,7 +28,7 @@ class StatusLine {
 };
 
 // The log for a person who hasn't asked for it: warnings as lines without a time, and on a terminal
-// the rest as a StatusLine, once a command takes longer than people wait.
+// the rest as a StatusLine.
 class StatusSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   // The least level that it shows.
@@ -39,8 +38,6 @@ class StatusSink final : public spdlog::sinks::base_sink<spdlog::details::null_m
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
 
-  SystemClock clock_;
-  const MonotonicTime began_ = clock_.Now();
   StatusLine line_;
 };
 

@@ -148,7 +148,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   const DeletionReport report = deletion.Report();
   const bool is_done = outcome == DeletionEnd::kDone && !report.overdue;
   const bool waits = work.tools.until == Until::kAllGone;
-  // What is terminating is no longer waited for then.
+  // Nothing that terminates is waited for then.
   const bool is_stopped = waits && work.driver.stop.stop_requested();
   const bool is_gone = is_done && !is_stopped && deletion.Remaining().empty();
   if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
