@@ -75,7 +75,11 @@ check "the script for it in the documents is the one that is installed" same \
   "$usr/bin/kubectl_complete-cluster_watcher" <(sed -n '/^#!\/bin\/sh$/,/^```$/p' docs/shells.md | grep -v '```')
 
 # --- Shells
-mkdir "$work/home" "$work/files"
+mkdir -p "$work/home/.kube" "$work/files"
+cat >"$work/home/.kube/config" <<'YAML'
+{apiVersion: v1, kind: Config, contexts: [{name: "arn:aws:eks:eu:1:cluster/x", context: {cluster: c}}, {name: "a b", context: {cluster: c}}]}
+YAML
+unset KUBECONFIG
 touch "$work/files/some file.yaml"
 ln -s "$usr" "$work/home/usr"
 
@@ -96,6 +100,8 @@ cluster-watcher inject -f som\t|<cluster-watcher><inject><-f><some file.yaml>
 cluster-watcher inject --config=som\t|<cluster-watcher><inject><--config=some file.yaml>
 cluster-watcher completion som\t|<cluster-watcher><completion><som>
 cluster-watcher check som\t|<cluster-watcher><check><som>
+cluster-watcher list --context a\t|<cluster-watcher><list><--context><arn:aws:eks:eu:1:cluster/x>
+cluster-watcher list --context=arn:aws:e\t|<cluster-watcher><list><--context=arn:aws:eks:eu:1:cluster/x>
 kubectl-cluster_watcher vers\t|<kubectl-cluster_watcher><version>
 ~/usr/bin/cluster-watcher vers\t|<~/usr/bin/cluster-watcher><version>
 KEYS

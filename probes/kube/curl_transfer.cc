@@ -94,6 +94,7 @@ bool SetHeaders(Transfer& transfer, const Endpoint& endpoint) {
         Append(headers,
                "Content-Type:" + (request.content_type.empty() ? "" : " " + request.content_type));
   if (!endpoint.host.empty()) set = set && Append(headers, endpoint.host);
+  for (const std::string& header : endpoint.headers) set = set && Append(headers, header);
   if (!request.bearer_token.empty()) {
     set = set && Append(headers, "Authorization: Bearer " + request.bearer_token);
   }
@@ -206,7 +207,10 @@ CURLcode SetTlsOptions(CURL* easy, const ApiServer& server, CURLSH* sessions) {
 CURLcode SetRequestOptions(Transfer& transfer, const Endpoint& endpoint, bool must_be_remote) {
   if (!SetHeaders(transfer, endpoint)) return CURLE_OUT_OF_MEMORY;
   const HttpRequest& request = transfer.request;
-  const auto timeout = std::clamp<Duration::rep>(request.timeout.count(), 1, INT_MAX);
+  const Duration longest = endpoint.longest_request;
+  const Duration allowed =
+      longest == Duration(0) ? request.timeout : std::min(request.timeout, longest);
+  const auto timeout = std::clamp<Duration::rep>(allowed.count(), 1, INT_MAX);
   // 0 is no limit; WriteBody cuts what is too much.
   const auto limit = request.cut_body ? 0 : std::min<std::size_t>(request.body_limit, LONG_MAX);
   Options options(transfer.easy.get());

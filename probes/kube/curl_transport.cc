@@ -211,6 +211,25 @@ Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& se
   return transport;
 }
 
+// Source: kubernetes.io "Authenticating", User impersonation.
+Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& server,
+                                                             const ApiServerFlags& flags) {
+  auto transport = Create(server);
+  if (!transport) return transport;
+  Endpoint& endpoint = (*transport)->state_->endpoint;
+  if (!flags.as.empty()) endpoint.headers.push_back("Impersonate-User: " + flags.as);
+  for (const std::string& group : flags.as_groups) {
+    endpoint.headers.push_back("Impersonate-Group: " + group);
+  }
+  for (const std::string& header : endpoint.headers) {
+    const bool is_odd = std::any_of(header.begin(), header.end(),
+                                    [](unsigned char c) { return c < ' ' || c == 0x7f; });
+    if (is_odd) return Failure("--as and --as-group: a name can't hold a control character");
+  }
+  endpoint.longest_request = flags.longest_request;
+  return transport;
+}
+
 Result<std::unique_ptr<CurlTransport>> CurlTransport::Create(const ApiServer& server) {
   static const CURLcode initialized = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (initialized != CURLE_OK) {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "probes/base/clock.h"
-#include "probes/kube/api_server.h"
+#include "probes/kube/api_server_flags.h"
 #include "probes/kube/streams.h"
 #include "probes/kube/transport.h"
 
@@ -35,6 +35,9 @@ class CurlTransport final : public Transport, public Streams {
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server);
   // `clock` says when the files are due; it must outlive the transport.
   static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server, Clock& clock);
+  // Impersonates whom `flags` name, and bounds requests by their time.
+  static Result<std::unique_ptr<CurlTransport>> Create(const ApiServer& server,
+                                                       const ApiServerFlags& flags);
   ~CurlTransport() override;
 
   std::vector<HttpResult> Perform(std::span<const HttpRequest> requests, std::size_t concurrency,

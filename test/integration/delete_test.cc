@@ -16,8 +16,8 @@ class DeleteCommand : public IntegrationTest {
     return Run(more, environment);
   }
   // What it prints where it ends with `code`.
-  std::string Said(int code, const Arguments& more) {
-    Watcher& command = Delete(more);
+  std::string Said(int code, const Arguments& more) { return SaidBy(Delete(more), code); }
+  std::string SaidBy(Watcher& command, int code) {
     EXPECT_TRUE(command.WaitForExit());
     EXPECT_EQ(command.WaitForExit(), code) << command.Output() << command.Log();
     return code == 0 ? command.Output() : command.Log();
@@ -26,6 +26,18 @@ class DeleteCommand : public IntegrationTest {
     MakeCluster({.root_annotations = {{"cluster-watcher/owner", "deployment.apps/bob"}}});
     MakeDriver();
     MasterPod();
+  }
+  // The same of `delete` and `words`, which name clusters or select them.
+  std::string SaidOf(int code, Arguments words) {
+    words.insert(words.begin(), "delete");
+    words.insert(words.end(), {"-n", ns_, "--kubeconfig=" + kubeconfig()});
+    return SaidBy(Run(words), code);
+  }
+  // Without a master root.
+  void MakeOtherCluster() {
+    Metadata service{"other"};
+    service.labels = {{"oshinko-cluster", "other"}};
+    api().Create("services", ns_, ServiceOf(service, "other"));
   }
   bool Exists(const std::string& plural, const std::string& name) {
     return !api().Uid(plural, ns_, name).empty();
@@ -67,16 +79,17 @@ TEST_F(DeleteCommand, ASharedClusterStays) {
   EXPECT_TRUE(Exists("deployments", kMaster));
 }
 
-TEST_F(DeleteCommand, AskedForItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
+TEST_F(DeleteCommand, ForAPersonItWaitsUntilAllIsGoneSoThatTheNameIsFree) {
   MakeOwnCluster();
   MakeMember("held", true);
-  Watcher& deletion = Delete({"--wait"});
+  Watcher& deletion = Delete();
   ASSERT_TRUE(Eventually([&] { return !Exists("deployments", "spark-w"); }));
   EXPECT_TRUE(Exists("deployments", kMaster)) << "the master root goes last";
   api().ReleaseFinalizers("configmaps", ns_, "held");
   ASSERT_TRUE(deletion.WaitForExit());
   EXPECT_EQ(deletion.WaitForExit(), 0) << deletion.Log();
   EXPECT_EQ(deletion.Output(), "cluster spark deleted\n");
+  EXPECT_EQ(deletion.Log(), WhereItWrites());
   EXPECT_FALSE(Exists("deployments", kMaster));
   MakeCluster();
 }
@@ -141,6 +154,10 @@ TEST_F(DeleteCommand, WrongUsageIsSaidBeforeAnythingIsDone) {
       {{"--app-status=completed"}, "--app-status without --app"},
       {{"--app=bob", "--app-status=done"}, "give completed or terminated"},
       {{"--app=bob", "--app-status=completed", "--skip-steps"}, "--skip-steps contradicts --app"},
+      {{"--app=bob", "--app-status=completed", "--all"}, "--app contradicts --selector and --all"},
+      {{"--all"}, "--all contradicts CLUSTER"},
+      {{"--all", "-l", ""}, "--selector is empty"},
+      {{"--dry-run"}, "--dry-run: \"true\" is unknown: give none or server"},
       {{"--volumes=all"}, "--volumes"},
   };
   MakeCluster();
@@ -153,13 +170,51 @@ TEST_F(DeleteCommand, WrongUsageIsSaidBeforeAnythingIsDone) {
 
 TEST_F(DeleteCommand, NoSuchClusterIsSaid) {
   EXPECT_EQ(Said(1, {}), WhereItWrites() + "cluster-watcher: no cluster spark\n");
+  EXPECT_EQ(Said(0, {"--ignore-not-found"}), "");
 }
 
-// Without --wait a member that terminates counts as gone.
-TEST_F(DeleteCommand, MembersThatTerminateAreNotWaitedFor) {
+TEST_F(DeleteCommand, SeveralAreDoneEachWithItsLineAndTheWorstExitCode) {
+  MakeOwnCluster();
+  MakeOtherCluster();
+  const std::string log = SaidOf(1, {"none", "spark", "other"});
+  EXPECT_EQ(log, WhereItWrites() + "cluster-watcher: no cluster none\n");
+  EXPECT_TRUE(Members().empty());
+  EXPECT_FALSE(Exists("services", "other"));
+}
+
+TEST_F(DeleteCommand, ASelectorIsAboutMasterRoots) {
+  MakeCluster({.root_labels = {{"team", "a"}}});
+  MasterPod();
+  MakeOtherCluster();
+  EXPECT_EQ(SaidOf(0, {"-l", "team notin (a),oshinko-cluster!=spark2"}),
+            "no clusters found in namespace " + ns_ + "\n");
+  EXPECT_NE(SaidOf(1, {"-l", "&&"}).find("selector \"&&\": "), std::string::npos);
+  const std::string tried = SaidOf(0, {"-lteam=a", "--dry-run=server"});
+  EXPECT_TRUE(tried.starts_with("cluster spark deleted (server dry run): ")) << tried;
+  EXPECT_TRUE(IsWhole());
+  EXPECT_EQ(SaidOf(0, {"--selector=team=a"}), "cluster spark deleted\n");
+  const std::string rest = SaidOf(0, {"--all", "--dry-run=server"});
+  EXPECT_TRUE(rest.starts_with("cluster other deleted (server dry run): service/other\n")) << rest;
+  EXPECT_NE(rest.find("\ncluster spark2 deleted (server dry run): "), std::string::npos) << rest;
+}
+
+TEST_F(DeleteCommand, ItsTimeIsOverAndTheDeletionGoesOn) {
   MakeOwnCluster();
   MakeMember("held", true);
-  Watcher& deletion = Delete();
+  EXPECT_EQ(Said(1, {"none", "--timeout=2s"}),
+            WhereItWrites() +
+                "cluster-watcher: timed out after 2s: cluster spark is being deleted\n"
+                "cluster-watcher: timed out after 2s: cluster none is not deleted\n");
+  EXPECT_FALSE(Exists("deployments", "spark-w"));
+  api().ReleaseFinalizers("configmaps", ns_, "held");
+  EXPECT_TRUE(Eventually([&] { return Members().empty(); }));
+}
+
+// A member that terminates counts as gone.
+TEST_F(DeleteCommand, MembersThatTerminateAreNotWaitedForWhereNobodyWaits) {
+  MakeOwnCluster();
+  MakeMember("held", true);
+  Watcher& deletion = Delete({"--wait=false"});
   EXPECT_TRUE(deletion.WaitForExit()) << "it waits for configmap/held";
   EXPECT_FALSE(Exists("deployments", kMaster));
   api().ReleaseFinalizers("configmaps", ns_, "held");

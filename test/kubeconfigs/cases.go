@@ -397,6 +397,33 @@ func (t *table) addLists() {
 	t.add("", "-n", parts{}.text()).arguments = []string{"--kubeconfig=config", "-n", "given"}
 }
 
+func (t *table) addFlags() {
+	named := parts{cluster: goodCluster + ", tls-server-name: example.com"}
+	refusals{
+		"--server=$OTHER":                        "",
+		"--server=$URL/base/":                    "",
+		"-s=$PLAIN":                              "",
+		"--server=ftp://a":                       "is not one of",
+		"--token=other":                          "",
+		"--token=a b":                            "+--token",
+		"--as=alice":                             "",
+		"--as=alice --as-group=a --as-group=b,c": "",
+		"--as-group=a":                           "--as-group without --as",
+		"--request-timeout=5":                    "",
+		"--request-timeout=1m30s":                "",
+		"--request-timeout=0":                    "",
+		"--request-timeout=5x":                   "--request-timeout",
+		"--request-timeout=-5":                   "--request-timeout",
+		"--server=$OTHER --token=other --as=system:me": "",
+	}.each(func(flags, refusal string) {
+		arguments := append([]string{"--kubeconfig=config"}, strings.Split(flags, " --")...)
+		for i := 2; i < len(arguments); i++ {
+			arguments[i] = "--" + arguments[i]
+		}
+		t.add(refusal, flags, named.text()).arguments = arguments
+	})
+}
+
 func allCases() []testCase {
 	var t table
 	t.addScalars()
@@ -407,5 +434,6 @@ func allCases() []testCase {
 	t.addFiles()
 	t.addPlugins()
 	t.addLists()
+	t.addFlags()
 	return t.cases
 }

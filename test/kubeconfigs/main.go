@@ -60,8 +60,8 @@ func (l *lab) serve(name string, writer http.ResponseWriter, request *http.Reque
 	if found := namespaced.FindStringSubmatch(request.URL.Path); found != nil {
 		base, ns = found[1], found[2]
 	}
-	l.see(fmt.Sprintf("server %s%q as %s, user %q, certificate %q, namespace %q", name, base, request.Host,
-		user, certificate, ns))
+	l.see(fmt.Sprintf("server %s%q as %s, user %q for %q of %q, certificate %q, namespace %q", name, base,
+		request.Host, user, request.Header["Impersonate-User"], request.Header["Impersonate-Group"], certificate, ns))
 	writer.Header().Set("Content-Type", "application/json")
 	writer.WriteHeader(http.StatusNotFound)
 	io.WriteString(writer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
@@ -131,7 +131,10 @@ func (l *lab) run(c testCase, dir string, command ...string) (string, string) {
 	l.seen = nil
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	program := exec.CommandContext(ctx, command[0], append(command[1:], c.arguments...)...)
+	for _, argument := range c.arguments {
+		command = append(command, l.words.Replace(argument))
+	}
+	program := exec.CommandContext(ctx, command[0], command[1:]...)
 	program.Dir = dir
 	program.Env = append([]string{"HOME=" + dir, "KUBERC=off", "KUBECACHEDIR=" + dir + "/cache", "GOGC=off",
 		"PATH=" + dir + "/bin:/usr/bin:/bin"}, c.environment...)

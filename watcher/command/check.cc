@@ -246,6 +246,8 @@ CommandDescription DescribeCheck() {
   Flags settings = SettingFlags();
   for (Flag& setting : settings) setting.is_shown = false;
   command.flags.insert(command.flags.end(), settings.begin(), settings.end());
+  const Flags connection = ConnectionFlags();
+  command.flags.insert(command.flags.end(), connection.begin(), connection.end());
   return command;
 }
 

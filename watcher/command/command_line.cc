@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -76,8 +77,11 @@ std::string BooleanHint(const std::string& word, const Flags& flags) {
 
 std::string UnknownCommand(const std::string& word) {
   Words known;
-  for (const CommandDescription& command : Commands()) known.push_back(command.name);
-  const std::string nearest = Nearest(word, known);
+  for (const CommandDescription& command : Commands()) {
+    known.push_back(command.name);
+    known.insert(known.end(), command.aliases.begin(), command.aliases.end());
+  }
+  const std::string nearest = word == "describe" ? "check" : Nearest(word, known);
   return "unknown command " + Quoted(word) +
          (nearest.empty() ? BooleanHint(word, AllFlags()) : "; did you mean " + nearest + "? ") +
          See("");
@@ -185,6 +189,12 @@ std::string UnexpectedWord(const CommandDescription& command, const std::string&
   return command.name + ": unexpected " + Quoted(word) + hint + See(command.name);
 }
 
+std::string InLines(const Words& words) {
+  return std::accumulate(
+      std::next(words.begin()), words.end(), words.front(),
+      [](std::string all, const std::string& one) { return std::move(all) + "\n" + one; });
+}
+
 // Reads the flags as all commands do: refuses flags of other commands, checks booleans and fills in
 // defaults. Settings have other sources too, so their values and defaults are left to those.
 Words ReadFlags(const Scanned& scanned, const CommandDescription& command, Invocation& invocation) {
@@ -199,7 +209,8 @@ Words ReadFlags(const Scanned& scanned, const CommandDescription& command, Invoc
   }
   for (const auto& [name, values] : scanned.flags) {
     const Flag* flag = FindFlag(command.flags, name);
-    const std::string& value = values.back();
+    const bool repeats = flag != nullptr && flag->is_own && flag->placeholder.ends_with("...");
+    const std::string value = repeats ? InLines(values) : values.back();
     if (flag == nullptr) {
       errors.push_back("--" + name + " is a flag of " + CommandsWith(name) + ", not of " +
                        command.name);

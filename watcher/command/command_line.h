@@ -23,7 +23,8 @@ struct Invocation {
   // By name without dashes. For `watch` and `check`: the settings given as flags. For `inject` and
   // `webhook`: their own flags, with defaults for those not given; a boolean is "true" or "false".
   TextMap flags;
-  // The own flags of a command that has settings as well, in the same way.
+  // The own flags of a command that has settings as well, in the same way; the values of one that
+  // may be repeated as lines.
   TextMap options;
   std::string cluster;  // `check CLUSTER`, also among the flags; empty: not given
   // The arguments that follow CLUSTER where the command takes more: further clusters; DURATION;

@@ -1,5 +1,7 @@
 #include "watcher/command/commands.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -54,8 +56,11 @@ const std::vector<CommandDescription>& Commands() {
 
 const CommandDescription* FindCommand(std::string_view name) {
   const auto found =
-      std::find_if(Commands().begin(), Commands().end(),
-                   [name](const CommandDescription& command) { return command.name == name; });
+      std::find_if(Commands().begin(), Commands().end(), [name](const CommandDescription& command) {
+        const auto& aliases = command.aliases;
+        return command.name == name ||
+               std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+      });
   return found == Commands().end() ? nullptr : &*found;
 }
 
@@ -92,6 +97,27 @@ const CommandDescription& Program() {
           "  1  failed\n"
           "  2  wrong usage or settings\n"};
   return program;
+}
+
+std::string CalledAs() {
+  const bool is_plugin =
+      std::string_view(program_invocation_short_name) == "kubectl-cluster_watcher";
+  return (is_plugin ? "kubectl " : "") + Program().name;
+}
+
+std::string AsCalled(std::string text) {
+  const std::string called = CalledAs();
+  if (called == Program().name) return text;
+  std::vector<std::string> next = {"[COMMAND]"};
+  for (const CommandDescription& command : Commands()) next.push_back(command.name);
+  for (const std::string& word : next) {
+    const std::string call = Program().name + " " + word;
+    for (std::size_t at = 0; (at = text.find(call, at)) != std::string::npos;) {
+      text.replace(at, Program().name.size(), called);
+      at += called.size();
+    }
+  }
+  return text;
 }
 
 GivenFlag ReadFlag(const std::string& argument) {

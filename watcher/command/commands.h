@@ -53,17 +53,24 @@ struct CommandDescription {
   std::string usage;               // completion.h says what is read from it
   std::string help;
   Flags flags;
-  std::string about;           // the text before the flags
-  std::string ending;          // the text after them
+  std::string about;   // the text before the flags
+  std::string ending;  // the text after them
+  std::vector<std::string> aliases = {};
   bool takes_cluster = false;  // the first word is CLUSTER
   bool takes_program = false;  // what follows -- is a program and its arguments
 };
 
 const std::vector<CommandDescription>& Commands();
-const CommandDescription* FindCommand(std::string_view name);     // nullptr if there is none
+// By its name or an alias; nullptr if there is none.
+const CommandDescription* FindCommand(std::string_view name);
 const Flag* FindFlag(const Flags& flags, std::string_view name);  // nullptr if there is none
 const Flags& AllFlags();                                          // each name once
 const CommandDescription& Program();                              // the program as a whole
+
+// The program as it is called: "cluster-watcher", or as a plugin "kubectl cluster-watcher".
+std::string CalledAs();
+// Returns `text`, which is for people, with the commands that it names as they are called.
+std::string AsCalled(std::string text);
 
 // A flag in one argument: "--poll-interval", "--poll-interval=5s", "-n", "-nspark" or "-n=spark".
 struct GivenFlag {

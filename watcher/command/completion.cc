@@ -1,7 +1,10 @@
 #include "watcher/command/completion.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,8 +101,25 @@ Candidates CommandNames(std::string_view typed) {
   Candidates candidates;
   for (const CommandDescription& command : Commands()) {
     candidates.Offer(typed, command.name, command.help);
+    for (const std::string& alias : command.aliases) candidates.Offer(typed, alias, command.help);
   }
   return candidates;
+}
+
+// Whether the shells take it as it stands.
+bool IsPlain(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("-_.:/@+,", c) != nullptr;
+  });
+}
+
+// Which names a placeholder stands for, of a flag or of an operand.
+std::optional<NamesOfWhat> NamesMeant(const std::string& placeholder, std::string_view flag) {
+  if (placeholder == "CLUSTER" || flag == "cluster") return NamesOfWhat::kClusters;
+  if (placeholder == "NAMESPACE") return NamesOfWhat::kNamespaces;
+  if (placeholder == "OWNER") return NamesOfWhat::kOwners;
+  if (flag == "context") return NamesOfWhat::kContexts;
+  return std::nullopt;
 }
 
 // --- The word to complete -----------------------------------------------------------------------
@@ -109,6 +129,8 @@ struct Position {
   Words words;                    // that aren't a flag or its value
   const Flag* waiting = nullptr;  // the flag whose value the word is
   bool flags_ended = false;
+  TextMap flags;                       // those that have values
+  const NameFinder* finder = nullptr;  // what it points at may be empty
 
   // nullptr if the first word is no command. Without a word it is watch.
   const CommandDescription* Command() const {
@@ -120,6 +142,7 @@ Position PositionAfter(std::span<const char* const> words) {
   Position position;
   for (const std::string word : words) {
     if (position.waiting != nullptr) {
+      position.flags[position.waiting->name] = word;
       position.waiting = nullptr;
     } else if (position.flags_ended || word.size() < 2 || !word.starts_with('-')) {
       position.words.push_back(word);
@@ -127,9 +150,24 @@ Position PositionAfter(std::span<const char* const> words) {
       position.flags_ended = true;
     } else if (NeedsValue(word)) {
       position.waiting = ReadFlag(SplitLetters(word).back()).flag;
+    } else if (const auto [flag, value] = ReadFlag(SplitLetters(word).back()); flag && value) {
+      position.flags[flag->name] = *value;
     }
   }
   return position;
+}
+
+// Adds the names that are meant, but those that are there.
+Candidates WithNames(const Position& position, std::optional<NamesOfWhat> meant,
+                     std::string_view typed, Candidates candidates,
+                     const std::string& before = "") {
+  if (!meant || !*position.finder) return candidates;
+  for (const std::string& name : (*position.finder)(*meant, position.flags)) {
+    const auto& words = position.words;
+    if (!IsPlain(name) || std::find(words.begin(), words.end(), name) != words.end()) continue;
+    candidates.Offer(before + std::string(typed), before + name);
+  }
+  return candidates;
 }
 
 // The command's own description of the flag, because another's may take other values. Before there
@@ -146,7 +184,9 @@ Candidates AttachedValue(const Position& position, const std::string& typed) {
   const Flag* flag = any == nullptr ? nullptr : FlagThere(position, *any);
   if (flag == nullptr || !value) return {};
   const std::string before = typed.substr(0, typed.size() - value->size());
-  return ValuesOf(flag->placeholder, *value, before.ends_with('=') ? "" : before);
+  const std::string kept = before.ends_with('=') ? "" : before;
+  return WithNames(position, NamesMeant(flag->placeholder, flag->name), *value,
+                   ValuesOf(flag->placeholder, *value, kept), kept);
 }
 
 Candidates FlagNames(const Position& position, std::string_view typed) {
@@ -175,13 +215,16 @@ Candidates OperandsFor(const Position& position, const std::string& typed) {
   if (usage.repeats) at = std::min(at, last);
   if (at > last) return {};
   const std::string& placeholder = usage.operands[at];
-  return placeholder == "COMMAND" ? CommandNames(typed) : ValuesOf(placeholder, typed);
+  if (placeholder == "COMMAND") return CommandNames(typed);
+  return WithNames(position, NamesMeant(placeholder, ""), typed, ValuesOf(placeholder, typed));
 }
 
 Candidates CandidatesFor(const Position& position, const std::string& typed) {
   if (position.waiting != nullptr) {
     const Flag* flag = FlagThere(position, *position.waiting);
-    return flag == nullptr ? Candidates() : ValuesOf(flag->placeholder, typed);
+    if (flag == nullptr) return {};
+    return WithNames(position, NamesMeant(flag->placeholder, flag->name), typed,
+                     ValuesOf(flag->placeholder, typed));
   }
   if (position.flags_ended || !typed.starts_with('-')) return OperandsFor(position, typed);
   const bool is_long = typed.starts_with("--");
@@ -219,9 +262,10 @@ std::optional<Shell> ParseShell(std::string_view name) {
   return std::nullopt;
 }
 
-std::string Complete(std::span<const char* const> words) {
+std::string Complete(std::span<const char* const> words, const NameFinder& find) {
   const std::string typed = words.empty() ? "" : words.back();
-  const Position position = PositionAfter(words.empty() ? words : words.first(words.size() - 1));
+  Position position = PositionAfter(words.empty() ? words : words.first(words.size() - 1));
+  position.finder = &find;
   const Candidates candidates = CandidatesFor(position, typed);
   std::string text;
   bool no_space = !candidates.list.empty();

@@ -10,6 +10,7 @@
 #include "watcher/command/manifest_file.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/shared_flags.h"
+#include "watcher/command/status_line.h"
 #include "watcher/driver/create.h"
 
 namespace cluster_watcher {
@@ -38,7 +39,12 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
     errors.push_back("--ephemeral needs --app: name the owner whose own the cluster is");
   }
   order.timeout = ReadTimeout(invocation, "timeout", errors);
-  order.say = [](const std::string& line) { PrintText(Printable(line) + "\n"); };
+  StatusLine status;
+  order.say = [&status](const std::string& line) {
+    status.Clear();
+    PrintText(Printable(line) + "\n");
+  };
+  order.waits = [&status](const std::string& why) { status.Show("waiting: " + why); };
   const auto read_objects = [&](Settings& settings, std::vector<std::string>& problems) {
     if (files.empty() || settings.cluster.empty()) return;
     auto file = ReadClusterFiles(files, {settings.ns, settings.Words(), settings.cluster},
@@ -54,7 +60,9 @@ int RunCreate(const Invocation& invocation, const Environment& environment, std:
     SayWhere(session);
     session.Use(session.cluster().profile);
     order.cluster = session.cluster();
-    return Create(session.tools(), order);
+    DriverOutcome outcome = Create(session.tools(), order);
+    status.Clear();
+    return outcome;
   };
   return WithDriverSession(invocation, environment, std::move(stop), std::move(errors), create,
                            read_objects);

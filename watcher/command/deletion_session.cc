@@ -1,30 +1,41 @@
 #include "watcher/command/deletion_session.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "watcher/command/status_line.h"
 #include "watcher/command/step_dial.h"
 #include "watcher/command/version.h"
 
 namespace cluster_watcher {
 namespace {
 
+bool IsGiven(const ResolvedSettings& settings, std::string_view name) {
+  return std::any_of(settings.values.begin(), settings.values.end(),
+                     [name](const SettingValue& setting) {
+                       return setting.name == name && setting.source != SettingSource::kDefault;
+                     });
+}
+
 // People and drivers want to know what went wrong; `watch` tells all that it does.
-LogLevel LevelOf(const ResolvedSettings& settings) {
-  const auto level =
-      std::find_if(settings.values.begin(), settings.values.end(),
-                   [](const SettingValue& setting) { return setting.name == "log-level"; });
-  const bool is_given = level != settings.values.end() && level->source != SettingSource::kDefault;
-  return is_given ? settings.settings.log_level : LogLevel::kWarn;
+Log MakeLog(const ResolvedSettings& resolved, LogReader reader) {
+  const Settings& settings = resolved.settings;
+  const bool is_level_given = IsGiven(resolved, "log-level");
+  const LogLevel level = is_level_given ? settings.log_level : LogLevel::kWarn;
+  const bool is_asked_for = is_level_given || IsGiven(resolved, "log-format");
+  if (is_asked_for || reader == LogReader::kCollector) return Log(level, settings.log_format);
+  auto sink = std::make_shared<StatusSink>();
+  return Log(sink->level(), settings.log_format, sink);
 }
 
 }  // namespace
 
 DeletionSession::DeletionSession(DriverSession& session, const Environment& environment,
-                                 StepsAt steps_at, Until until)
+                                 StepsAt steps_at, Until until, LogReader reader)
     : session_(session),
       actor_(WhoActs(session.tools(), session.settings()->ns, environment)),
-      log_(LevelOf(session.settings().resolved()), session.settings()->log_format),
+      log_(MakeLog(session.settings().resolved(), reader)),
       metrics_(registry_, kVersion, kRevision),
       tools_{.client = session.tools().client,
              .discovery = session.tools().discovery,

@@ -19,11 +19,17 @@
 
 namespace cluster_watcher {
 
+// The reader of the log where neither its level nor its format is given.
+enum class LogReader {
+  kPerson,     // see StatusSink
+  kCollector,  // gets warnings with their times
+};
+
 class DeletionSession {
  public:
   // `until`: as in Tools.
   DeletionSession(DriverSession& session, const Environment& environment, StepsAt steps_at,
-                  Until until);
+                  Until until, LogReader reader = LogReader::kPerson);
 
   const Actor& actor() const { return actor_; }
   // For many clusters; `settings` are the session's.

@@ -2,11 +2,13 @@
 
 #include <optional>
 #include <set>
+#include <string_view>
 #include <variant>
 
 #include "watcher/command/check.h"
 #include "watcher/command/claims.h"
 #include "watcher/command/command_line.h"
+#include "watcher/command/completion_names.h"
 #include "watcher/command/create.h"
 #include "watcher/command/delete.h"
 #include "watcher/command/doctor.h"
@@ -34,12 +36,22 @@ int EndedBy(StopOnSignal& stop, int code) {
   return signal && code != 0 ? kBySignal + *signal : code;
 }
 
+bool CompletesForShell(std::span<const char* const> arguments, const Environment& environment) {
+  if (arguments.size() < 2 || arguments[1] != std::string_view("__complete")) return false;
+  const auto find = [&environment](NamesOfWhat what, const TextMap& flags) {
+    return FindNames(what, flags, environment);
+  };
+  PrintText(Complete(arguments.subspan(2), find));
+  return true;
+}
+
 }  // namespace
 
 int Run(std::span<const char* const> arguments, const Environment& environment) {
+  if (CompletesForShell(arguments, environment)) return 0;
   const CommandLine command_line = ParseCommandLine(arguments);
   if (const auto* help = std::get_if<HelpText>(&command_line)) {
-    PrintText(help->text);
+    PrintText(AsCalled(help->text));
     return 0;
   }
   if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
@@ -54,13 +66,12 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
   }
   const SignalSource signals;
   StopOnSignal stop(signals);
+  SystemClock clock;
   switch (invocation.command) {
     case Command::kRun:
       break;
-    case Command::kWatch: {
-      SystemClock clock;
+    case Command::kWatch:
       return RunWatch(invocation, environment, clock, stop.token());
-    }
     case Command::kCreate:
       return EndedBy(stop, RunCreate(invocation, environment, stop.token()));
     case Command::kAwait:

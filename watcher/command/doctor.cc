@@ -42,7 +42,7 @@ std::string FindingsText(const NamedFindings& findings) {
     line.resize(kColumn, ' ');
     line += name + ": " + finding.text;
     if (!finding.remedy.empty()) line += "; remedy: " + finding.remedy;
-    text += Printable(line) + "\n";
+    text += Printable(AsCalled(line)) + "\n";
   }
   return text;
 }

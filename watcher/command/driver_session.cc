@@ -65,7 +65,7 @@ int WithDriverSession(
   DriverSession driver(std::move(session), std::move(stop));
   const auto failed = driver.FindWords();
   const DriverOutcome outcome = failed ? *failed : work(driver);
-  if (!outcome.said.empty()) PrintText(Printable(outcome.said) + "\n");
+  if (!outcome.said.empty()) PrintText(Printable(AsCalled(outcome.said)) + "\n");
   PrintErrors(outcome.warnings);
   if (!outcome.error.empty()) PrintErrors({outcome.error});
   return static_cast<int>(outcome.exit);

@@ -93,7 +93,7 @@ std::string GeneralHelp() {
     longest = std::max(longest, command.name.size());
   }
   for (const CommandDescription& command : Commands()) {
-    text += FilledRow("  " + command.name, command.help, longest + 5);
+    text += FilledRow("  " + command.name, Summary(command), longest + 5);
   }
   return text + "\n" + Wrapped(program.about + program.ending) +
          "\n\"cluster-watcher help COMMAND\" shows the flags of a command.\n";
@@ -114,9 +114,15 @@ std::string Explained(const Flag& flag) {
   return flag.help + preset + flag.note;
 }
 
+std::string Summary(const CommandDescription& command) {
+  std::string also;
+  for (const std::string& alias : command.aliases) also += (also.empty() ? "" : ", ") + alias;
+  return also.empty() ? command.help : command.help + " (also " + also + ")";
+}
+
 std::string HelpFor(const CommandDescription* command) {
   if (command == nullptr) return GeneralHelp();
-  std::string text = Wrapped(command->help + ".") + UsageText(*command);
+  std::string text = Wrapped(Summary(*command) + ".") + UsageText(*command);
   if (!command->about.empty()) text += "\n" + Wrapped(command->about);
   if (!command->flags.empty()) text += "\nFlags:\n" + FlagRows(command->flags);
   return text + Wrapped(command->ending);

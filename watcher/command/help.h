@@ -15,6 +15,9 @@ std::string FilledRow(const std::string& left, const std::string& right, std::si
 // Returns the flag's help with its default and note, on one line.
 std::string Explained(const Flag& flag);
 
+// Returns the command's help with its aliases, on one line.
+std::string Summary(const CommandDescription& command);
+
 // Returns what `help COMMAND` prints; for nullptr what `help` prints.
 std::string HelpFor(const CommandDescription* command);
 

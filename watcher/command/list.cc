@@ -268,6 +268,7 @@ CommandDescription DescribeList() {
           "  0  done\n"
           "  1  there is no such cluster, or they could not be read\n"
           "  2  wrong usage or settings\n",
+      .aliases = {"get", "ls"},
       .takes_cluster = true};
   return WithSettings(std::move(command));
 }

@@ -49,7 +49,7 @@ std::string UsageLine(const CommandDescription& command) {
 // Leaves out the flags that help leaves out: the ending says where they are.
 std::string CommandPart(const CommandDescription& command) {
   std::string page = ".SS " + RoffText(command.name) + "\n" + UsageLine(command) + ".PP\n" +
-                     RoffText(command.help) + ".\n";
+                     RoffText(Summary(command)) + ".\n";
   if (!command.about.empty()) page += Paragraphs(command.about);
   for (const Flag& flag : command.flags) {
     if (flag.is_shown) page += FlagEntry(flag);

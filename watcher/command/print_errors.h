@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "probes/base/printable.h"
+#include "watcher/command/commands.h"
 
 namespace cluster_watcher {
 
@@ -25,7 +26,7 @@ inline bool PrintText(const std::string& text) {
   if (error == EPIPE) {
     std::clearerr(stdout);
   } else {
-    std::fprintf(stderr, "cluster-watcher: standard output: %s\n", std::strerror(error));
+    std::fprintf(stderr, "%s: standard output: %s\n", CalledAs().c_str(), std::strerror(error));
   }
   return false;
 }
@@ -33,7 +34,8 @@ inline bool PrintText(const std::string& text) {
 // Prints each error as a line on stderr, and returns `exit`.
 inline int PrintErrors(const std::vector<std::string>& errors, int exit = kUsageExit) {
   for (const std::string& error : errors) {
-    std::fprintf(stderr, "cluster-watcher: %s\n", Printable(error).c_str());
+    const std::string text = Printable(AsCalled(error));
+    std::fprintf(stderr, "%s: %s\n", CalledAs().c_str(), text.c_str());
   }
   return exit;
 }

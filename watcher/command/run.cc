@@ -169,6 +169,7 @@ class Runner {
     Invocation of_cluster = invocation_;
     of_cluster.cluster = options_.cluster.name;
     of_cluster.flags.erase("cluster");
+    if (invocation_.options.at("verbose") == "true") of_cluster.flags.emplace("log-level", "info");
     if (!of_cluster.cluster.empty()) of_cluster.flags["cluster"] = of_cluster.cluster;
     Session session = MakeSession(of_cluster, environment_);
     if (!session.errors.empty()) return PrintErrors(session.errors, kRunFailedExit);
@@ -246,7 +247,8 @@ CommandDescription DescribeRun() {
                 OwnFlag("timeout", "DURATION", "60s",
                         "how long a cluster is waited for that is not ready"),
                 OwnFlag("stop-timeout", "DURATION", "10s",
-                        "how long the program has to end after SIGTERM or SIGINT")},
+                        "how long the program has to end after SIGTERM or SIGINT"),
+                VerboseFlag()},
       .about = std::string(
                    "The cluster's name is --cluster, else $CLUSTER_WATCHER_CLUSTER, else "
                    "$OSHINKO_CLUSTER_NAME, else the\none that the owner uses or that names the "

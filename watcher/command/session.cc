@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
+#include <string_view>
 #include <utility>
+
+#include "probes/base/duration_text.h"
+#include "probes/kube/api_server_flags.h"
 
 namespace cluster_watcher {
 namespace {
@@ -40,8 +45,13 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
     case Command::kAwait:
     case Command::kClaim:
     case Command::kRelease:
-    case Command::kDelete:
       if (settings.cluster.empty()) errors.push_back("no cluster is given: name it as CLUSTER");
+      return;
+    case Command::kDelete:
+      if (settings.cluster.empty() && !invocation.options.contains("selector") &&
+          invocation.options.at("all") != "true") {
+        errors.emplace_back("no cluster is given: name it as CLUSTER, or give --selector or --all");
+      }
       return;
     case Command::kRun:
     case Command::kSweep:
@@ -59,13 +69,34 @@ void RequireTarget(const Invocation& invocation, const Settings& settings,
 // Whether a kubeconfig gives a namespace. For what isn't about the pod it counts more than the
 // pod's own, which may be of another API server; kubectl takes it, too.
 bool GivesNamespace(const Result<ApiServer>& server) {
-  return server && server->source != "in-cluster" && !server->default_namespace.empty();
+  return server && !server->source.starts_with("in-cluster") && !server->default_namespace.empty();
 }
 
 Environment WithoutPodNamespace(const Environment& environment) {
   return [environment](const std::string& name) {
     return name == "POD_NAMESPACE" ? std::nullopt : environment(name);
   };
+}
+
+ApiServerFlags ReadServerFlags(const TextMap& options, std::vector<std::string>& errors) {
+  const auto value = [&options](std::string_view flag) {
+    const auto given = options.find(flag);
+    return given == options.end() ? "" : given->second;
+  };
+  ApiServerFlags flags{value("server"), value("token"), value("as"), {}};
+  std::istringstream groups(value("as-group"));
+  for (std::string group; std::getline(groups, group);) flags.as_groups.push_back(group);
+  // A number alone is seconds, as for kubectl.
+  std::string timeout = value("request-timeout");
+  if (timeout.empty()) return flags;
+  if (timeout.find_first_not_of("0123456789") == std::string::npos) timeout += 's';
+  const auto duration = ParseDuration(timeout);
+  if (duration) {
+    flags.longest_request = *duration;
+  } else {
+    errors.push_back("--request-timeout: " + duration.error().message);
+  }
+  return flags;
 }
 
 }  // namespace
@@ -78,13 +109,15 @@ Session MakeSession(const Invocation& invocation, const Environment& outside) {
       !is_watch && (invocation.command != Command::kCheck || !invocation.cluster.empty());
   Environment environment = by_cluster ? WithoutOwner(outside) : outside;
   session.settings = ResolveSettings(flags, environment, {});
+  const ApiServerFlags server_flags = ReadServerFlags(invocation.options, session.errors);
   auto server = FindApiServer(session.settings.settings.kubeconfig,
-                              session.settings.settings.context, outside);
+                              session.settings.settings.context, outside, server_flags);
   if (by_cluster && GivesNamespace(server)) {
     environment = WithoutPodNamespace(environment);
     session.settings = ResolveSettings(flags, environment, {});
   }
-  session.errors = session.settings.errors;
+  session.errors.insert(session.errors.end(), session.settings.errors.begin(),
+                        session.settings.errors.end());
   const std::string& rows_error = session.settings.rows_error;
   if (!is_watch && !rows_error.empty()) session.errors.push_back(rows_error);
   // No pod's verdict says so.
@@ -103,7 +136,7 @@ Session MakeSession(const Invocation& invocation, const Environment& outside) {
     session.server = *std::move(server);
     if (settings.ns.empty()) settings.ns = session.server.default_namespace;
     if (settings.ns.empty() && !is_watch) settings.ns = "default";
-    auto transport = CurlTransport::Create(session.server);
+    auto transport = CurlTransport::Create(session.server, server_flags);
     if (transport) {
       session.transport = *std::move(transport);
     } else {

@@ -54,6 +54,10 @@ CommandDescription WithSettingsOf(CommandDescription command,
     if (name == "log-level") flag.default_value = "warn";
     if (const auto help = helps.find(name); help != helps.end()) flag.help = help->second;
     command.flags.push_back(std::move(flag));
+    if (name == "context") {
+      const Flags further = ConnectionFlags();
+      command.flags.insert(command.flags.end(), further.begin(), further.end());
+    }
   }
   return command;
 }
@@ -63,6 +67,17 @@ CommandDescription WithSettings(CommandDescription command,
   command = WithSettingsOf(std::move(command),
                            {"namespace", "cluster-label", "profile", "kubeconfig", "context"});
   return WithSettingsOf(std::move(command), further);
+}
+
+Flags ConnectionFlags() {
+  return {
+      OwnFlag("server", "URL", "", "the API server, instead of the kubeconfig's", 's'),
+      OwnFlag("token", "TOKEN", "", "who one is to it, instead of the kubeconfig's user"),
+      OwnFlag("as", "USER", "", "the user to impersonate"),
+      OwnFlag("as-group", "GROUP...", "", "a group to impersonate; may be repeated"),
+      OwnFlag("request-timeout", "DURATION", "",
+              "how long a request may take at most, as in 5s; without it, or 0, as long as it is "
+              "useful")};
 }
 
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
@@ -80,6 +95,8 @@ Flag SwitchFlag(const char* name, const char* help, char letter) {
 }
 
 Flag AppFlag(const char* help) { return OwnFlag("app", "OWNER", "", help); }
+
+Flag VerboseFlag() { return SwitchFlag("verbose", "show the log, as --log-level=info", 'v'); }
 
 Flag FilenameFlag(const char* help) { return OwnFlag("filename", "FILE", "", help, 'f'); }
 

@@ -28,11 +28,15 @@ CommandDescription WithSettingsOf(CommandDescription command,
 // that it shares with watch.
 CommandDescription WithSettings(CommandDescription command,
                                 std::initializer_list<const char*> further = {});
+// The flags of kubectl by which a command of people reaches the API server in another way than the
+// kubeconfig says.
+Flags ConnectionFlags();
 // A flag that is no setting of watch.
 Flag OwnFlag(const char* name, const char* placeholder, const char* default_value,
              const std::string& help, char letter = 0);
 Flag SwitchFlag(const char* name, const char* help, char letter = 0);  // off by default
 Flag AppFlag(const char* help);                                        // --app=OWNER
+Flag VerboseFlag();                                                    // --verbose, -v
 Flag FilenameFlag(const char* help);                                   // --filename=FILE, -f
 
 }  // namespace cluster_watcher

@@ -1,7 +1,5 @@
 #include "watcher/command/sweep.h"
 
-#include <unistd.h>
-
 #include <deque>
 #include <utility>
 #include <vector>
@@ -10,12 +8,11 @@
 #include "watcher/command/deletion_session.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/shared_flags.h"
+#include "watcher/command/status_line.h"
 #include "watcher/command/step_dial.h"
 
 namespace cluster_watcher {
 namespace {
-
-constexpr const char* kClearLine = "\r\x1b[K";
 
 const char* Verb(Swept::What what) {
   switch (what) {
@@ -46,35 +43,23 @@ class Reporter {
   explicit Reporter(bool dry_run) : dry_run_(dry_run) {}
 
   SweepListener Listener() {
-    return {[this](const std::string& ns, const std::string& what, const Swept& swept) {
-              Clear();
-              PrintText(Line(ns, what, swept));
-            },
-            [this](const SweepProgress& progress) {
-              if (!is_terminal_) return;
-              Clear();
-              shown_ = true;
-              PrintProgress(SweepSummary(progress, dry_run_));
-            }};
-  }
-  void Clear() {
-    if (std::exchange(shown_, false)) PrintProgress(kClearLine);
+    return {
+        [this](const std::string& ns, const std::string& what, const Swept& swept) {
+          line_.Clear();
+          PrintText(AsCalled(Line(ns, what, swept)));
+        },
+        [this](const SweepProgress& progress) { line_.Show(SweepSummary(progress, dry_run_)); }};
   }
 
  private:
-  static void PrintProgress(const std::string& text) {
-    // Nobody misses what can't be written there.
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
-  }
-
   const bool dry_run_;
-  const bool is_terminal_ = isatty(STDERR_FILENO) != 0;
-  bool shown_ = false;
+  StatusLine line_;
 };
 
 DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                         const std::string& ns) {
-  DeletionSession deletion(session, environment, StepsAt::kElsewhere, Until::kGone);
+  DeletionSession deletion(session, environment, StepsAt::kElsewhere, Until::kGone,
+                           LogReader::kCollector);
   const auto profiles = session.ProfilesMeant();
   if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
   std::deque<ListedTools> glances;
@@ -87,7 +72,6 @@ DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
   const WatcherId me = deletion.actor().pod.empty() ? deletion.actor().id : SomeCommand();
   const auto progress = Sweep(deletion.sweep(session.with_annotations()),
                               {ns, me, std::move(words)}, reporter.Listener());
-  reporter.Clear();
   if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error());
   DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));
   if (progress->failed > 0) outcome.exit = DriverExit::kFailed;

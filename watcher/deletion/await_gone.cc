@@ -44,6 +44,7 @@ DeletionEnd AwaitGone::Run(MonotonicTime deadline, const std::stop_token& stop) 
     const bool waits_for_us = is_last && !pods->own_runs;
     if (stop.stop_requested() && (tools_.heeds_stop || waits_for_us)) return DeletionEnd::kGivenUp;
     const bool is_there = state == RootState::kTerminating || state == RootState::kOurs;
+    if (tools_.until == Until::kAllGone) SayWhatIsThere(is_there, pods);
     if (is_there) {
       if (auto why = mandate_.WhyEnded()) return *why;
     }
@@ -122,6 +123,19 @@ std::string AwaitGone::Named(const KubeObject& object) const {
   return object.Describe() + WhyStillThere(object, deletes_.sent());
 }
 
+void AwaitGone::SayWhatIsThere(bool is_root_there, const std::optional<Pods>& pods) {
+  std::vector<std::string> names = pods ? pods->named : std::vector<std::string>();
+  if (is_root_there) names.push_back(Named(mandate_.root()));
+  SayWaiting(names);
+}
+
+void AwaitGone::SayWaiting(const std::vector<std::string>& names) {
+  const std::string text = "waiting for " + Joined(names);
+  if (names.empty() || text == said_) return;
+  tools_.log.info("{}", text);
+  said_ = text;
+}
+
 std::string AwaitGone::NameHusk() {
   const std::string& finalizers = mandate_.root().meta.held_by.names;
   std::string husk = as_seen_.Describe() + ": nothing of it runs, but it is held by " +
@@ -135,15 +149,9 @@ bool AwaitGone::ReadWhatRemains(MonotonicTime deadline) {
   if (tools_.until != Until::kAllGone) return true;
   left_.clear();
   view_ = reader_.Read(true);
-  const MemberPass& members = view_->members;
-  std::vector<std::string> names;
-  for (const auto* group : {&members.to_delete, &members.leftovers, &members.last}) {
-    for (const KubeObject& object : *group) {
-      // Nobody deletes what isn't terminating by now.
-      if (object.meta.deleting) names.push_back(Named(object));
-    }
-  }
-  if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
+  // Nobody deletes what isn't terminating by now.
+  const std::vector<std::string> names = NamesOfTerminating(*view_, deletes_.sent());
+  SayWaiting(names);
   if (!names.empty() && tools_.clock.Now() >= held_at_) warn_once_("waiting for " + names.front());
   if (view_->complete || !names.empty()) return names.empty();
   left_ = view_->failed.empty() ? reader_.Unread() : view_->failed;

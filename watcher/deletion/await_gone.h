@@ -46,6 +46,8 @@ class AwaitGone {
   // for kinds that can't be listed.
   bool ReadWhatRemains(MonotonicTime deadline);
   std::string NameHusk();
+  void SayWhatIsThere(bool is_root_there, const std::optional<Pods>& pods);
+  void SayWaiting(const std::vector<std::string>& names);
 
   const Tools& tools_;
   WarnOnce& warn_once_;
@@ -58,6 +60,7 @@ class AwaitGone {
   std::optional<PassView>& view_;
   MonotonicTime held_at_{};  // from then on something is held
   std::string husk_;         // names the root, held by a finalizer
+  std::string said_;         // last, of what is waited for
   std::vector<std::string> left_;
 };
 

@@ -101,6 +101,10 @@ DeletionEnd Deletion::RunPasses(MonotonicTime deadline, bool with_root) {
     const bool late = tools_.clock.Now() >= deadline;
     if (auto end = RunPass(late, with_root)) return *end;
     if (late) SayWhatRemains();
+    if (tools_.until == Until::kAllGone && view_) {
+      const auto names = NamesOfTerminating(*view_, deletes_.sent());
+      if (!names.empty()) tools_.log.info("waiting for {}", Joined(names));
+    }
     if (!IsRootInDoubt()) view_.reset();
     pace_.Pause(late ? MonotonicTime::max() : deadline);
   }

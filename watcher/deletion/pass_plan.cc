@@ -222,6 +222,16 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
   return names;
 }
 
+std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDeletes& sent) {
+  std::vector<std::string> names;
+  for (const auto* group : {&view.members.to_delete, &view.members.leftovers, &view.members.last}) {
+    for (const KubeObject& object : *group) {
+      if (object.meta.deleting) names.push_back(object.Describe() + WhyStillThere(object, sent));
+    }
+  }
+  return names;
+}
+
 bool NeedsLook(Duration look_age, bool is_whole) { return is_whole && look_age >= kFreshEvidence; }
 
 bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole) {

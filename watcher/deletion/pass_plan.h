@@ -106,6 +106,8 @@ std::string WhyStillThere(const KubeObject& object, const SentDeletes& sent);
 // Names what is left, and why: "pod/x: it may not be deleted".
 std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory& memory,
                                      const SentDeletes& sent, bool late);
+// Names what is terminating, and what is known of why it is still there.
+std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDeletes& sent);
 
 // Whether something may be sent now, by how old it is what that rests on: the look that found the
 // cluster abandoned, and the read of the root after the list; nullopt: it wasn't read.

@@ -33,6 +33,7 @@ class Creation {
         warnings.insert(warnings.begin(), warnings_.begin(), warnings_.end());
         return std::move(step.outcome);
       }
+      if (order_.waits) order_.waits(step.outcome.error);
       tools_.clock.WaitUntil(std::min(deadline_, now + kBetweenLooks), tools_.stop);
     }
   }

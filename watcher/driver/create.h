@@ -17,7 +17,8 @@ struct CreateOrder {
   std::optional<OwnerName> app;        // who uses it, and is labelled so
   bool ephemeral = false;              // it is the application's own; needs `app`
   Duration timeout{0};
-  std::function<void(const std::string&)> say;  // told of each object that is made, a line
+  std::function<void(const std::string&)> say;         // told of each object that is made, a line
+  std::function<void(const std::string&)> waits = {};  // told what is waited for; may be empty
 };
 
 // Makes the objects that aren't there, the master root first. Writes nothing that is there, and

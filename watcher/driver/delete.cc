@@ -29,6 +29,10 @@ DriverOutcome Failed(std::string why) {
   return DriverOutcome::Of(DriverExit::kFailed, std::move(why));
 }
 
+DriverOutcome NoSuch(const ClusterId& cluster) {
+  return DriverOutcome::Of(DriverExit::kNoCluster, "no " + Named(cluster));
+}
+
 DriverOutcome Kept(Reason reason, const std::string& detail) {
   DriverOutcome outcome = DriverOutcome::Said(std::string("kept: ") + ToString(reason));
   outcome.warnings.push_back(detail);
@@ -119,7 +123,7 @@ class Deleter {
  private:
   // Why the application may not have the cluster deleted; nullopt: it may.
   std::optional<DriverOutcome> WhyNotTheirs(const ClusterView& view) {
-    if (!view.exists) return Failed("no " + Named(cluster_));
+    if (!view.exists) return NoSuch(cluster_);
     switch (BelongingTo(view, *app_)) {
       case Belonging::kNobodys:
         if (!view.rivals.empty()) break;
@@ -161,7 +165,7 @@ class Deleter {
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
-    if (!view->stands) return is_gone_ ? Done() : Failed("no " + Named(cluster_));
+    if (!view->stands) return is_gone_ ? Done() : NoSuch(cluster_);
     return Failed("somebody deleted or replaced the master root of " + Named(cluster_) +
                   " meanwhile: if what is left is to go as well, say cluster-watcher delete " +
                   cluster_.name);
@@ -172,7 +176,7 @@ class Deleter {
     MonotonicTime last_known = work_.tools.clock.Now();
     for (int attempts = 0; attempts < kMostAttempts;) {
       if (!std::exchange(is_first_look, false)) Wait();
-      if (IsStopped()) return Failed("told to stop: " + Named(cluster_) + " is not deleted");
+      if (IsStopped()) return Failed(kToldToStop + (": " + Named(cluster_)) + " is not deleted");
       // A look of the deletion's own may have found it gone.
       if (last_) work_.observer.SetRoot(*last_->root);
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
@@ -218,7 +222,7 @@ class Deleter {
     if (!decision.abandoned()) return Spared(decision);
     if (step == CaseStep::kRehearse) {
       auto denied = Denied(look);
-      return denied ? denied : Rehearse(look, decision);
+      return denied ? denied : WouldBeDeleted(work_, cluster_, engine_.WouldDelete(look, decision));
     }
     last_ = look;
     if (auto held = WhatHolds(look.facts); held && !app_) passed_over_ = *std::move(held);
@@ -235,13 +239,6 @@ class Deleter {
     if (!look.root) return false;
     if (root_uid_.empty()) root_uid_ = look.root->meta.uid;
     return look.root->meta.uid != root_uid_;
-  }
-
-  DriverOutcome Rehearse(const Snapshot& look, const Decision& decision) {
-    return DriverOutcome::Said(
-        "dry run, as its settings say (CLUSTER_WATCHER_DRY_RUN=false overrides "
-        "that): " +
-        Named(cluster_) + " would be deleted: " + Joined(engine_.WouldDelete(look, decision)));
   }
 
   // Acts on marks that others have left, or we ourselves before a restart; nullopt: look on.
@@ -336,7 +333,7 @@ class Deleter {
   }
 
   DriverOutcome ToldToStop() {
-    return Failed("told to stop: " + Named(cluster_) + " is being deleted");
+    return Failed(kToldToStop + (": " + Named(cluster_)) + " is being deleted");
   }
 
   // Somebody else deletes it, or has taken its root away.

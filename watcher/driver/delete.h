@@ -33,8 +33,9 @@ struct DeleteRequest {
 // Its Events name the user that asks, as the API server knows it.
 //
 // kDone: deleted; or kept by the rules (said: "kept: REASON"); or somebody else is at it (said:
-// "already being deleted by X"). kFailed: the cluster is shared or another application's, it or its
-// owner isn't known, or the account may not delete it; nothing was deleted then.
+// "already being deleted by X"). kNoCluster: there is none. kFailed: the cluster is shared or
+// another application's, its owner isn't known, or the account may not delete it; nothing was
+// deleted then.
 //
 // Until the point of no return `work.driver.stop` is heeded; a deletion that was begun goes on
 // until it is done, or an admission policy such as the brake holds it: whoever watches the cluster

@@ -90,6 +90,20 @@ Result<std::set<std::string>, ApiError> MastersNow(const DeletionWork& work,
 
 }  // namespace
 
+DriverOutcome WouldBeDeleted(const DeletionWork& work, const ClusterId& cluster,
+                             const std::vector<std::string>& objects) {
+  const std::vector<SettingValue>& values = work.tools.settings.resolved().values;
+  const bool is_asked = std::any_of(values.begin(), values.end(), [](const SettingValue& one) {
+    return one.name == "dry-run" && one.source == SettingSource::kFlag;
+  });
+  const std::string name = "cluster " + cluster.name;
+  return DriverOutcome::Said(
+      (is_asked ? name + " deleted (server dry run): "
+                : "dry run, as its settings say (CLUSTER_WATCHER_DRY_RUN=false overrides that): " +
+                      name + " would be deleted: ") +
+      Joined(objects));
+}
+
 std::string PassedOver(const std::string& hold) { return "passed over: " + hold; }
 
 DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
@@ -100,10 +114,13 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   auto listed = MemberListing(work.tools, warn_once, cluster, true).List(work.driver.Reads());
   const auto masters = MastersNow(work, cluster);
   if (!masters) return Failed(WhyRefused(masters.error()));
-  const bool any = std::any_of(
-      listed.objects.begin(), listed.objects.end(),
-      [](const KubeObject& object) { return !IsKept(object) && !IsNeverDeleted(object.type); });
-  if (!any && listed.complete) return Failed("no " + name);
+  std::vector<std::string> to_delete;
+  for (const KubeObject& object : listed.objects) {
+    if (!IsKept(object) && !IsNeverDeleted(object.type)) to_delete.push_back(object.Describe());
+  }
+  if (to_delete.empty() && listed.complete) {
+    return DriverOutcome::Of(DriverExit::kNoCluster, "no " + name);
+  }
   if (masters->size() == 1) return Failed(name + " has a master now: delete it again");
   DeletionOrder order;
   order.look.cluster = cluster;
@@ -112,11 +129,7 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   order.why = AskedFor().detail;
   order.is_asked = true;
   order.other_owners = OwnersAmong(listed.objects);
-  if (settings.dry_run) {
-    std::vector<std::string> names;
-    for (const KubeObject& object : listed.objects) names.push_back(object.Describe());
-    return DriverOutcome::Said("dry run: " + name + " would be deleted: " + Joined(names));
-  }
+  if (settings.dry_run) return WouldBeDeleted(work, cluster, to_delete);
   const auto passed_over = FindHold(work, cluster, listed.objects);
   order.marks.reason = ToString(Reason::kAsked);
   order.marks.condemned_by = work.me;
@@ -134,13 +147,15 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
       });
   const DeletionReport report = deletion.Report();
   const bool is_done = outcome == DeletionEnd::kDone && !report.overdue;
-  const bool is_gone = is_done && deletion.Remaining().empty();
-  if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
   const bool waits = work.tools.until == Until::kAllGone;
+  // Nothing that terminates is waited for then.
+  const bool is_stopped = waits && work.driver.stop.stop_requested();
+  const bool is_gone = is_done && !is_stopped && deletion.Remaining().empty();
+  if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
   DriverOutcome said = !is_done           ? Failed(name + " is not all deleted")
                        : is_gone && waits ? DriverOutcome::Said(name + " deleted")
-                       : waits            ? Failed("told to stop: " + name + " is being deleted")
-                                          : DriverOutcome::Said(name + " is being deleted");
+                       : waits ? Failed(kToldToStop + (": " + name) + " is being deleted")
+                               : DriverOutcome::Said(name + " is being deleted");
   if (outcome == DeletionEnd::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   if (!is_done) work.announcer.Trouble(told, "GivingUp", said.error + WhatIsLeft(report.Told()));

@@ -74,6 +74,8 @@ TEST(CommandLine, KnowsItsCommands) {
                                              {{"--version=true"}, Command::kVersion},
                                              {{"watch", "--version"}, Command::kVersion},
                                              {{"--", "check"}, Command::kCheck},
+                                             {{"get"}, Command::kList},
+                                             {{"ls"}, Command::kList},
                                              {{"inject"}, Command::kInject},
                                              {{"webhook"}, Command::kWebhook},
                                              {{"completion", "zsh"}, Command::kCompletion}};
@@ -134,6 +136,15 @@ TEST(CommandLine, ReadsFlagsAsPflagDoes) {
   for (const auto& [arguments, flags] : cases) {
     EXPECT_EQ(Invoked(Split(arguments)).flags, flags) << arguments;
   }
+}
+
+TEST(CommandLine, TakesSeveralClustersAndFlagsThatMayBeRepeated) {
+  const Invocation invocation =
+      Invoked({"delete", "a", "--as=x", "b", "--as-group=y", "c", "--as-group=z", "-v"});
+  EXPECT_EQ(invocation.cluster, "a");
+  EXPECT_EQ(invocation.words, (Lines{"b", "c"}));
+  EXPECT_EQ(invocation.options.at("as-group"), "y\nz");
+  EXPECT_EQ(invocation.options.at("verbose"), "true");
 }
 
 TEST(CommandLine, ABooleanTakesItsValueByEqualsOnly) {
@@ -249,6 +260,10 @@ TEST(CommandLine, SaysWhatIsWrong) {
       {"check|", {"check: CLUSTER is empty: give its name"}},
       {"check|a|--cluster=b",
        {"check: CLUSTER \"a\" contradicts --cluster \"b\": give one of them"}},
+      {"delete|a||b c",
+       {"delete: CLUSTER is empty: give its name",
+        "delete: \"b c\" is no name of a cluster: give the value of its label"}},
+      {"describe|a", {"unknown command \"describe\"; did you mean check? @\""}},
       {"check|-o|wide", {"--output: \"wide\" is unknown: give text, json or yaml"}},
       {"check|-o|", {"--output: \"\" is unknown: give text, json or yaml"}},
       {"check|a|b|-oyml",

@@ -23,14 +23,14 @@ struct Completed {
 };
 
 // Completes the last of the words, which are separated by "|".
-Completed Of(const std::string& line) {
+Completed Of(const std::string& line, const NameFinder& find = {}) {
   Words words;
   std::istringstream parts(line + "|");
   for (std::string part; std::getline(parts, part, '|');) words.push_back(part);
   std::vector<const char*> pointers;
   for (const std::string& word : words) pointers.push_back(word.c_str());
   Completed completed;
-  std::istringstream lines(Complete(pointers));
+  std::istringstream lines(Complete(pointers, find));
   for (std::string text; std::getline(lines, text);) {
     EXPECT_EQ(completed.directive, "") << line << ": a line after the last";
     const auto tab = std::min(text.find('\t'), text.size());
@@ -59,7 +59,10 @@ std::string Shown(const std::string& line) {
 
 Words CommandNames() {
   Words names;
-  for (const CommandDescription& command : Commands()) names.push_back(command.name);
+  for (const CommandDescription& command : Commands()) {
+    names.push_back(command.name);
+    names.insert(names.end(), command.aliases.begin(), command.aliases.end());
+  }
   return names;
 }
 
@@ -114,7 +117,8 @@ TEST(Complete, CompletesTheChoicesOfEachFlag) {
       const std::string wanted = choices + (files ? " :0" : "");
       const std::string before = command.name + "|--" + flag.name;
       EXPECT_EQ(Shown(before + "="), wanted) << before;
-      if (flag.IsBoolean()) continue;
+      // Of two flags of one name none takes the next word where one is a boolean.
+      if (FindFlag(AllFlags(), flag.name)->IsBoolean()) continue;
       EXPECT_EQ(Shown(before + "|"), wanted) << before;
     }
   }
@@ -180,6 +184,46 @@ TEST(Complete, CompletesWhatIsTyped) {
       {"completion|-|", ""},
   };
   for (const auto& [line, wanted] : cases) EXPECT_EQ(Shown(line), wanted) << line;
+}
+
+TEST(Complete, CompletesNamesByTheFlagsThatWereTyped) {
+  const NameFinder find = [](NamesOfWhat what, const TextMap& flags) {
+    const auto ns = flags.find("namespace");
+    const std::string in = ns == flags.end() ? "" : ns->second;
+    switch (what) {
+      case NamesOfWhat::kClusters:
+        return Words{"bob" + in, "A_b.c-9", "a b", "$(x)", "x\ty", "x\ny", ""};
+      case NamesOfWhat::kNamespaces:
+        return Words{"lab"};
+      case NamesOfWhat::kContexts:
+        return Words{"arn:aws:eks:eu:1:cluster/x", "admin@c", "my context"};
+      case NamesOfWhat::kOwners:
+        return Words{"deployment/bob", "job/bob"};
+    }
+    return Words();
+  };
+  const std::pair<const char*, const char*> cases[] = {
+      {"check|", "bob A_b.c-9"},
+      {"check|-n|1|b", "bob1"},
+      {"-n1|delete|--wait=false|bob1|", "A_b.c-9"},
+      {"delete|--namespace=2|b", "bob2"},
+      {"get|A", "A_b.c-9"},
+      {"run|--cluster=b", "bob"},
+      {"list|-n|", "lab"},
+      {"list|-nl", "-nlab"},
+      {"enable|", "lab"},
+      {"list|--context|", "arn:aws:eks:eu:1:cluster/x admin@c"},
+      {"list|--context=a", "arn:aws:eks:eu:1:cluster/x admin@c"},
+      {"delete|bob|--app=d", "deployment/bob"},
+      {"delete|-l|", ""},
+      {"check|bob|", ""},
+      {"run|--|", " :0"},
+  };
+  for (const auto& [line, wanted] : cases) {
+    const Completed completed = Of(line, find);
+    const std::string directive = completed.directive == ":4" ? "" : " " + completed.directive;
+    EXPECT_EQ(Joined(completed.candidates) + directive, wanted) << line;
+  }
 }
 
 TEST(Complete, TakesAnyWords) {

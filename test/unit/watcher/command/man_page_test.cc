@@ -69,7 +69,7 @@ TEST(ManPage, DescribesEachCommandAsHelpDoes) {
     EXPECT_TRUE(Contains(Part(page, ".SH \"SYNOPSIS\""), usage)) << command.name;
     const std::string part = Part(page, ".SS " + RoffText(command.name));
     EXPECT_TRUE(Contains(part, usage)) << part;
-    EXPECT_TRUE(Contains(part, "\n" + RoffText(command.help) + ".\n")) << part;
+    EXPECT_TRUE(Contains(part, "\n" + RoffText(Summary(command)) + ".\n")) << part;
     std::istringstream lines(command.about + command.ending);
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;

@@ -279,7 +279,7 @@ TEST_F(DeleteTest, NoClusterNoDeletion) {
       {"lab", DefaultProfile(), "dask"}, AppStatus{*OwnerName::Parse("bob"), "completed"}, false};
   EXPECT_EQ(Run(request).error, "no cluster dask");
   const DriverOutcome asked = Run({request.cluster, std::nullopt, false});
-  EXPECT_EQ(asked.exit, DriverExit::kFailed);
+  EXPECT_EQ(asked.exit, DriverExit::kNoCluster);
   EXPECT_EQ(asked.error, "no cluster dask");
 }
 
@@ -784,6 +784,18 @@ TEST_F(DeleteTest, WhoWaitsCanBeToldToStop) {
   EXPECT_LT(clock_.Now() - began, std::chrono::seconds(30));
   EXPECT_FALSE(Exists(kRoot) && Read(kRoot).body.find("deletionTimestamp") == std::string::npos)
       << "all that can be is done";
+}
+
+// It ends by itself once it no longer waits, and not all is gone then.
+TEST_F(DeleteTest, WithoutAMasterRootToo) {
+  waits_ = true;
+  Delete(kRoot);
+  kubernetes_.Settle();
+  HoldByFinalizer(kWorker);
+  clock_.At(clock_.elapsed + std::chrono::seconds(20), [this] { stop_.request_stop(); });
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_EQ(outcome.error, "told to stop: cluster spark is being deleted");
 }
 
 // --- Steps --------------------------------------------------------------------------------------

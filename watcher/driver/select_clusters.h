@@ -1,0 +1,17 @@
+// Selects clusters by labels, as kubectl selects objects.
+#pragma once
+
+#include <string>
+
+#include "watcher/driver/cluster_list.h"
+
+namespace cluster_watcher {
+
+// Finds the clusters in the words of `profile`, in namespace `ns`, whose master root the label
+// selector fits; all of them if it is empty. One without a master root fits none. Fails if the API
+// server doesn't understand the selector, or something can't be read.
+Result<ClusterNames, ApiError> SelectClusters(const DriverTools& tools,
+                                              const SharedProfile& profile, const std::string& ns,
+                                              const std::string& selector);
+
+}  // namespace cluster_watcher
