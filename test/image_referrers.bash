@@ -110,7 +110,17 @@ git -C "$work/origin" remote set-url origin https://git.example.com/a/b
 check "also an empty one" is "$(cd "$work/origin" && SOURCE='' "$script")" ""
 check "where there is no repository there is no source" is "$(unset SOURCE; cd / && "$script")" ""
 
-# What copies the image only.
+# What tools make of it that know referrers, and what one that doesn't.
+oras=$(test/supply/build)/oras
+# found OPTION...: the referrers that oras finds in the layout.
+found() { "$oras" discover --oci-layout "$image:$version" --format json "$@" | jq -r '.referrers[] | "\(.artifactType) \(.digest)"'; }
+listed() { jq -r --arg type "$1" '.manifests[] | select(.artifactType == $type) | "\(.artifactType) \(.digest)"' "$image/index.json"; }
+check "oras finds the provenance" is "$(found)" "$(listed application/vnd.in-toto+json)"
+check "and the SBOM of each image" is "$(found --platform linux/amd64; found --platform linux/arm64)" "$(listed application/vnd.cyclonedx+json)"
+"$oras" cp -r --from-oci-layout "$image:$version" --to-oci-layout "$work/copied:$version" >/dev/null
+check "it copies them with the image" diff -r "$image/blobs" "$work/copied/blobs"
+"$oras" cp -r --from-oci-layout "$work/first/image.tar:$version" --to-oci-layout "$work/from-archive:$version" >/dev/null
+check "also from the archive" diff -r "$image/blobs" "$work/from-archive/blobs"
 skopeo copy -q --all "oci-archive:$work/first/image.tar:$version" "oci:$work/alone:$version"
 check "skopeo copies the image without them, and its digest stays" is \
   "$(jq -c '[.manifests[].digest]' "$work/alone/index.json")" "[\"$(digest "$image")\"]"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# plugin_test.sh: the archive of kubectl's plugin is unpacked, and kubectl finds and runs what is in it.
+# plugin_test.sh: the archive of kubectl's plugin is unpacked, and kubectl finds and runs what is in it;
+# krew installs it by its manifest.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 # shellcheck source=checks.bash
@@ -12,6 +13,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 kubernetes=$(test/kubernetes/build)
+krew=$(test/supply/build)/krew
 machine=$(dpkg --print-architecture)
 uri=https://downloads.example.com/cluster-watcher
 
@@ -44,12 +46,33 @@ check "and those of what is linked in" is "$(jq -r '.components[] | select(.type
   while read -r name; do test -s "$work/bin/licences/$name" || echo "$name"; done)" ""
 
 # with DIR COMMAND...: DIR is in PATH, with kubectl and what a plugin may expect.
-with() { env -i HOME="$work" PATH="$1:$kubernetes:/usr/bin:/bin" "${@:2}"; }
+with() { env -i HOME="$work" PATH="$1:$kubernetes:/usr/bin:/bin" KREW_ROOT="$work/krew" \
+  KREW_DEFAULT_INDEX_URI="$work/index" KREW_NO_UPGRADE_CHECK=1 "${@:2}"; }
 said=$("$work/bin/kubectl-cluster_watcher" --version)
 check "the program says its version" is "${said% *}" "cluster-watcher $version"
 check "kubectl lists it, without a warning" is "$(with "$work/bin" kubectl plugin list 2>&1 | tail -n +3)" "$work/bin/kubectl-cluster_watcher"
 check "and runs it" is "$(with "$work/bin" kubectl cluster-watcher --version)" "$said"
 check "and completes its words" is "$(with "$work/bin" kubectl __complete cluster-watcher vers 2>/dev/null | head -n 1 | cut -f 1)" version
+
+# krew, with an index of its own and without a network.
+mkdir -p "$work/index/plugins"
+cp "$manifest" "$work/index/plugins"
+git -C "$work/index" init -q
+git -C "$work/index" add plugins
+git -C "$work/index" -c user.name=test -c user.email=test commit -q -m test
+by_krew() { with "$work/krew/bin" "$krew" "$@" >"$work/said" 2>&1; }
+cp "$archive" "$work/other.tar.gz"
+echo >>"$work/other.tar.gz"
+by_krew update
+check "krew finds it in an index" by_krew info cluster-watcher
+check "with its version" grep -qx "VERSION: v$version" "$work/said"
+check "it refuses another archive" not by_krew install --manifest="$manifest" --archive="$work/other.tar.gz"
+check "by its hash" grep -q 'checksum does not match' "$work/said"
+check "it installs it" by_krew install --manifest="$manifest" --archive="$archive"
+check "and says where it is from" grep -q https://git.example.com/cluster-watcher "$work/said"
+check "kubectl runs what krew has installed" is "$(with "$work/krew/bin" kubectl cluster-watcher --version)" "$said"
+check "it takes it off" by_krew uninstall cluster-watcher
+check "and kubectl has it no more" not with "$work/krew/bin" kubectl cluster-watcher --version 2>/dev/null
 
 finished=true
 echo "$passed passed, $failed failed"

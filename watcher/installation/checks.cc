@@ -21,12 +21,14 @@ ResourceType OfAdmission(const char* plural, const char* kind) {
   return {"admissionregistration.k8s.io", "v1", plural, kind, false};
 }
 
-// Whether the injection can be by policy: in the version in which the manifests have it.
-Result<bool, ApiError> ServesPolicies(const DriverTools& tools) {
-  const ResourceType policies = OfAdmission("mutatingadmissionpolicies", "MutatingAdmissionPolicy");
-  auto served = tools.discovery.Resolve(policies, tools.Reads());
+// Whether the kind is there in the version in which the manifests have it.
+Result<bool, ApiError> Serves(const DriverTools& tools, const ResourceType& type) {
+  auto served = tools.discovery.Resolve(type, tools.Reads());
   if (!served) return Unexpected{std::move(served).error()};
-  return *served && (*served)->version == policies.version;
+  return *served && (*served)->version == type.version;
+}
+Result<bool, ApiError> ServesPolicies(const DriverTools& tools) {
+  return Serves(tools, OfAdmission("mutatingadmissionpolicies", "MutatingAdmissionPolicy"));
 }
 
 // "36+" of a provider's own build is 36.
@@ -37,7 +39,7 @@ int NumberOf(std::string_view text) {
 }
 
 Finding CheckVersion(const Subject& subject) {
-  constexpr int kSidecars = 29, kWebhooks = 30;
+  constexpr int kSidecars = 29;
   const auto answer =
       subject.tools.client.Do(ApiRequest::Discover("/version"), subject.tools.Reads());
   if (!answer) return Finding::Unknown("Kubernetes' version is", answer.error());
@@ -53,10 +55,6 @@ Finding CheckVersion(const Subject& subject) {
   const auto policies = ServesPolicies(subject.tools);
   if (!policies) return Finding::Unknown("how " + name + " can inject is", policies.error());
   if (*policies) return Finding::Ok(name + " can inject by policy (manifests/policy)");
-  if (version["major"].AsString() == "1" && minor < kWebhooks) {
-    return Finding::Warning(name + " can inject neither by policy nor by the webhook",
-                            "use `cluster-watcher inject` on manifests");
-  }
   return Finding::Ok(name +
                      " has no MutatingAdmissionPolicy of v1, and can inject by the webhook "
                      "(manifests/webhook)");
@@ -138,9 +136,22 @@ bool Refuses(JsonValue binding) {
                      [](JsonValue action) { return action.AsString() == "Deny"; });
 }
 
+ResourceType LockType() {
+  return OfAdmission("validatingadmissionpolicies", "ValidatingAdmissionPolicy");
+}
+// Returns why guard and brake can't be known, or can't be here at all.
+std::optional<Finding> WhyNoLock(const DriverTools& tools, const std::string& name) {
+  const auto served = Serves(tools, LockType());
+  if (!served) return Finding::Unknown(name + " is", served.error());
+  if (*served) return std::nullopt;
+  return Finding::Warning(
+      "there is no ValidatingAdmissionPolicy of v1 here, so " + name + " can't be either",
+      "upgrade Kubernetes to 1.30 or later; docs/guard.md says what to do before");
+}
+
 Finding CheckGuard(const Subject& subject) {
-  const auto policies = ReadOurs(
-      subject.tools, OfAdmission("validatingadmissionpolicies", "ValidatingAdmissionPolicy"));
+  if (auto why = WhyNoLock(subject.tools, "the guard")) return *why;
+  const auto policies = ReadOurs(subject.tools, LockType());
   if (!policies) return Finding::Unknown("the guard is", policies.error());
   const auto bindings = ReadBindings(subject.tools);
   if (!bindings) return Finding::Unknown("the guard's binding is", bindings.error());
@@ -194,6 +205,7 @@ Finding CheckNamespace(const Subject& subject) {
 }
 
 Finding CheckBrake(const Subject& subject) {
+  if (auto why = WhyNoLock(subject.tools, "a brake")) return *why;
   const auto label = subject.Label("cluster-watcher/brake");
   if (label && label != "false") {
     return Finding::Warning("the brake is on in namespace " + subject.ns + ": nothing is deleted",

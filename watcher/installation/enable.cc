@@ -100,7 +100,7 @@ Result<std::vector<Part>> ReadParts(const DriverTools& tools, const EnableOrder&
   if (role && !*role) {
     return Failure(
         "there is no ClusterRole cluster-watcher: install it first, by kubectl apply -k "
-        "manifests/policy");
+        "manifests/policy, or manifests/webhook before Kubernetes 1.36");
   }
   const Found account =
       Find(tools, *FindBuiltInByName("serviceaccounts", ""), order.ns, order.account);

@@ -202,10 +202,13 @@ TEST_F(ChecksTest, OldVersionsCanDoLess) {
   Serve(group, "MutatingAdmissionPolicy", false, "v1beta1");
   Serve(group, "MutatingAdmissionPolicy", false, "v1", true);
   say("29");
-  ExpectFinding("version", State::kWarning, "neither", "cluster-watcher inject");
-  say("34");
   ExpectFinding("version", State::kOk, "by the webhook");
   ExpectFinding("injection", State::kError, "neither", "kubectl apply -k manifests/webhook");
+  Label("brake", R"("")");
+  Serve(group, "ValidatingAdmissionPolicy", false, "v1", true);
+  for (const char* lock : {"guard", "brake"}) {
+    ExpectFinding(lock, State::kWarning, std::string(lock) + " can't be", "1.30");
+  }
 }
 
 TEST_F(ChecksTest, WhoMayDoWhatAWatcherMay) {
