@@ -8,8 +8,8 @@
 
 namespace cluster_watcher {
 
-// Adds an error for each setting, or unknown annotation of ours, on the workload `root` that its
-// pods don't have: `of_pods` are their annotations.
+// Adds an error for each setting that would keep the cluster, and each unknown annotation of ours,
+// on the workload `root` that its pods don't have: `of_pods` are their annotations.
 void AddMisplacedSettings(const KubeObject& root, const ObjectMeta::Texts& of_pods,
                           std::vector<std::string>& errors);
 

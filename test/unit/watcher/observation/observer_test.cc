@@ -256,6 +256,7 @@ TEST_F(ObserverTest, TheMastersPodsAreNoneOfAnOwnersThatSelectsThemToo) {
 TEST_F(ObserverTest, ASettingThatStandsOnTheMasterRootAloneIsAMistake) {
   Annotate(kRoot, "owner", "deployment/bob");
   Annotate(kRoot, "inject", "true");
+  Annotate(kRoot, "owner-kind", "deploy");
   EXPECT_EQ(Verdict(), "active");
   for (const char* key : {"dry-run", "owner-namespace", "hold-untill"}) {
     Annotate(kRoot, key, "true");
