@@ -368,6 +368,7 @@ TEST_F(DeletionTest, AMemberThatIsKeptAfterItWasListedStays) {
 }
 
 TEST_F(DeletionTest, ADriverThatIsBackAndLabelledInMidDeletionStays) {
+  MakeWorker();
   MakeHeld();
   clock_.At(seconds(10), [this] { MakeDriver(R"("oshinko-cluster":"spark",)"); });
   clock_.At(seconds(30), [this] { Release(); });

@@ -452,7 +452,8 @@ TEST_F(SurvivorsTest, ARootThatWouldTakeAKeptMapAlongIsSparedBeforeTheFirstDelet
 
 TEST_F(SurvivorsTest, LaterItStaysAtTheDeadlineAndIsNamed) {
   MakeHeld();
-  After("DELETE", "spark-config", 1,
+  MakeWorkload("w", R"("oshinko-cluster":"spark",)");
+  After("DELETE", "deployments/w", 1,
         [this] { MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kRoot)); });
   clock_.At(minutes(1), [this] { Release(); });
   EXPECT_EQ(Condemn(), Outcome::kSpared);
