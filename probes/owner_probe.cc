@@ -30,6 +30,11 @@ Evidence EvidenceOf(std::string kind, const char* finding, const ApiAnswer& answ
           answer.server_time};
 }
 
+std::string BothAre(const OwnerQuery& query, const KubeObject& one, const KubeObject& other) {
+  return "\"" + query.name.name + "\" is both " + one.Describe() + " and " + other.Describe() +
+         ": write KIND/NAME, or say which with --owner-kind";
+}
+
 }  // namespace
 
 OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
@@ -60,9 +65,12 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   if (candidates.size() == 1 || recorded == candidates.end()) {
     sight = LookAs(candidates, query, freshness, patience);
   } else {
-    // Another kind may have taken over: then it is several, or replaced.
     sight = LookAs({*recorded}, query, freshness, patience);
-    if (IsToProve(sight, freshness)) sight = LookAs(candidates, query, freshness, patience);
+    if (sight.observation == Observation::kAbsent) {
+      sight = LookAs(candidates, query, freshness, patience);
+    } else if (IsToProve(sight, freshness)) {
+      NoteOthers(candidates, *recorded, query, sight, patience);
+    }
   }
   if (sight.observation == Observation::kAbsent && freshness == Freshness::kConsistent) {
     ConfirmAbsence(candidates, query, sight, patience);
@@ -71,19 +79,45 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
   return sight;
 }
 
-// What has the name that is given may be something else by now, which runs.
+// Another kind may have taken over: of two that have the name, one of which is over, nobody knows.
+void OwnerProbe::NoteOthers(std::vector<ResourceType> types, const ResourceType& recorded,
+                            const OwnerQuery& query, OwnerSight& sight, const Patience& patience) {
+  std::erase(types, recorded);
+  OwnerQuery others = query;
+  others.recorded.reset();
+  OwnerSight other = LookAs(types, others, Freshness::kConsistent, patience);
+  if (IsOver(other.observation)) return;
+  if (other.object) {
+    const std::string both = BothAre(query, *sight.object, *other.object);
+    other = {};
+    SetUnknown(other, both);
+  }
+  sight = std::move(other);
+}
+
+// What has the name that is given may be another object by now, which runs. One that is terminating
+// says nothing.
 OwnerSight OwnerProbe::LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded,
                                    Freshness freshness, const Patience& patience) {
   OwnerQuery given = query;
   given.recorded.reset();
   OwnerSight sight;
   const auto candidates = kinds_.Candidates(given, sight, patience);
-  if (!candidates.empty()) sight = LookAs(candidates, given, freshness, patience);
+  if (candidates.empty()) return sight;
+  const ResourceType& type = candidates.front();
+  const auto listed =
+      client_.Do(ApiRequest::ListByName(type, query.ns, query.name.name, freshness), patience);
+  if (!listed) {
+    SetUnknown(sight, listed.error());
+    return sight;
+  }
+  const JsonValue item = OnlyItem(*listed);
+  if (!item.Exists() || item["metadata"]["deletionTimestamp"].Exists()) return recorded;
+  sight = SightOf(type, given, *listed, item, freshness, patience);
   const bool is_same =
       sight.object && recorded.object && sight.object->meta.uid == recorded.object->meta.uid;
-  if (is_same || sight.observation == Observation::kAbsent) return recorded;
-  const bool is_another = sight.object && sight.observation != Observation::kDeleting;
-  if (is_another) sight.observation = Observation::kReplaced;
+  if (is_same) return recorded;
+  if (sight.object) sight.observation = Observation::kReplaced;
   return sight;
 }
 
@@ -111,9 +145,7 @@ OwnerSight OwnerProbe::LookAs(const std::vector<ResourceType>& types, const Owne
     if (!(*sight)->object) return **sight;
     if (found) {
       OwnerSight unknown;
-      SetUnknown(unknown, "\"" + query.name.name + "\" is both " + found->object->Describe() +
-                              " and " + (*sight)->object->Describe() +
-                              ": write KIND/NAME, or say which with --owner-kind");
+      SetUnknown(unknown, BothAre(query, *found->object, *(*sight)->object));
       return unknown;
     }
     found = **std::move(sight);

@@ -29,6 +29,8 @@ class OwnerProbe {
                                             const Patience& patience);
 
  private:
+  void NoteOthers(std::vector<ResourceType> types, const ResourceType& recorded,
+                  const OwnerQuery& query, OwnerSight& sight, const Patience& patience);
   OwnerSight LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded, Freshness freshness,
                          const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,

@@ -29,8 +29,10 @@ void DropCredentials(ApiServer& server) {
   server.plugin.reset();
 }
 
-// The certificate authority stays, the name in the server's certificate doesn't.
+// The certificate authority stays, the name in the server's certificate doesn't; the token of a pod
+// is for its own Kubernetes.
 void TakeUrl(const std::string& url, ApiServer& server) {
+  if (server.source == "in-cluster") DropCredentials(server);
   server.url = url;
   while (server.url.ends_with('/')) server.url.pop_back();
   server.tls_server_name.clear();

@@ -30,7 +30,8 @@ Selection ReadSelection(const Invocation& invocation, std::vector<std::string>& 
   const auto selector = invocation.options.find("selector");
   const bool has_selector = selector != invocation.options.end();
   const bool is_all = invocation.options.at("all") == "true";
-  if (has_selector && selector->second.empty()) {
+  // One of blanks would fit all, too.
+  if (has_selector && selector->second.find_first_not_of(" \t\r\n") == std::string::npos) {
     errors.emplace_back("--selector is empty: give labels, as in team=a, or --all");
   }
   if (has_selector && is_all) errors.emplace_back("--all contradicts --selector: give one of them");
@@ -41,29 +42,31 @@ Selection ReadSelection(const Invocation& invocation, std::vector<std::string>& 
   return {has_selector || is_all, has_selector ? selector->second : ""};
 }
 
-std::vector<Invocation> OfEachCluster(const Invocation& invocation) {
-  std::vector<Invocation> each = {OfCluster(invocation, invocation.cluster)};
-  for (const std::string& name : invocation.words) each.push_back(OfCluster(invocation, name));
+std::vector<MeantCluster> OfEachCluster(const Invocation& invocation) {
+  std::vector<MeantCluster> each = {{OfCluster(invocation, invocation.cluster)}};
+  for (const std::string& name : invocation.words) each.push_back({OfCluster(invocation, name)});
   return each;
 }
 
-Result<std::vector<Invocation>, ApiError> OfEachSelected(DriverSession& session,
-                                                         const Invocation& invocation,
-                                                         const std::string& selector) {
+Result<std::vector<MeantCluster>, ApiError> OfEachSelected(DriverSession& session,
+                                                           const Invocation& invocation,
+                                                           const std::string& selector) {
   const auto profiles = session.ProfilesMeant();
   if (!profiles) return Unexpected{profiles.error()};
-  std::vector<Invocation> each;
+  std::vector<MeantCluster> each;
   for (const SharedProfile& profile : *profiles) {
-    const auto names = SelectClusters(session.tools(), profile, session.settings()->ns, selector);
-    if (!names) return Unexpected{names.error()};
-    for (const auto& [ns, name] : *names) {
-      each.push_back(OfCluster(invocation, name));
-      if (!session.HasWords()) each.back().flags["profile"] = profile->name;
+    const auto selected =
+        SelectClusters(session.tools(), profile, session.settings()->ns, selector);
+    if (!selected) return Unexpected{selected.error()};
+    for (const auto& [name, root_uid] : *selected) {
+      each.push_back({OfCluster(invocation, name), root_uid});
+      if (!session.HasWords()) each.back().invocation.flags["profile"] = profile->name;
     }
   }
-  std::stable_sort(each.begin(), each.end(), [](const Invocation& one, const Invocation& other) {
-    return one.cluster < other.cluster;
-  });
+  std::stable_sort(each.begin(), each.end(),
+                   [](const MeantCluster& one, const MeantCluster& other) {
+                     return one.invocation.cluster < other.invocation.cluster;
+                   });
   return each;
 }
 

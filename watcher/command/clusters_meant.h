@@ -20,11 +20,15 @@ Flag AllFlag();
 // Adds to `errors` where names are given, too.
 Selection ReadSelection(const Invocation& invocation, std::vector<std::string>& errors);
 
-// One invocation for each cluster that is named; one without a cluster if none is.
-std::vector<Invocation> OfEachCluster(const Invocation& invocation);
+struct MeantCluster {
+  Invocation invocation;
+  std::string root_uid = {};  // empty: it is meant by its name alone
+};
+// One for each cluster that is named; one without a cluster if none is.
+std::vector<MeantCluster> OfEachCluster(const Invocation& invocation);
 // The same for each that is selected in the namespace of `session`, sorted.
-Result<std::vector<Invocation>, ApiError> OfEachSelected(DriverSession& session,
-                                                         const Invocation& invocation,
-                                                         const std::string& selector);
+Result<std::vector<MeantCluster>, ApiError> OfEachSelected(DriverSession& session,
+                                                           const Invocation& invocation,
+                                                           const std::string& selector);
 
 }  // namespace cluster_watcher

@@ -91,30 +91,34 @@ Invocation WithSettingsMeant(Invocation invocation, std::vector<std::string>& er
 // Deletes clusters one after the other, and says each.
 class Deletions {
  public:
-  Deletions(const Options& options, const Environment& environment, const TimeLimit& limit)
-      : options_(options), environment_(environment), limit_(limit) {}
+  // All of them are done at `server`, whatever becomes of the kubeconfig meanwhile.
+  Deletions(const Options& options, const Environment& environment, const ApiServer& server,
+            const TimeLimit& limit)
+      : options_(options), environment_(environment), server_(server), limit_(limit) {}
 
-  int Run(const Invocation& of_cluster) {
+  int Run(const MeantCluster& meant) {
     bool is_begun = false;
     int exit = 1;
     if (!limit_.token().stop_requested()) {
-      exit = WithDriverSession(of_cluster, environment_, limit_.token(), {},
-                               [&](DriverSession& session) {
-                                 is_begun = true;
-                                 if (!std::exchange(is_place_said_, true)) SayWhere(session);
-                                 return Run(session);
-                               });
+      exit = WithDriverSession(
+          meant.invocation, environment_, limit_.token(), {},
+          [&](DriverSession& session) {
+            is_begun = true;
+            if (!std::exchange(is_place_said_, true)) SayWhere(session);
+            return Run(session, meant.root_uid);
+          },
+          {}, &server_);
     }
     if (is_begun || !limit_.token().stop_requested()) return exit;
-    return PrintErrors({Why() + ": cluster " + of_cluster.cluster + " is not deleted"}, 1);
+    return PrintErrors({Why() + ": cluster " + meant.invocation.cluster + " is not deleted"}, 1);
   }
 
  private:
-  DriverOutcome Run(DriverSession& session) {
+  DriverOutcome Run(DriverSession& session, const std::string& root_uid) {
     DeletionSession deletion(session, environment_, options_.steps_at,
                              options_.waits ? Until::kAllGone : Until::kAccepted);
     DriverOutcome outcome =
-        Delete(deletion.work(), {session.cluster(), options_.ended, options_.waits});
+        Delete(deletion.work(), {session.cluster(), options_.ended, options_.waits, root_uid});
     if (outcome.exit == DriverExit::kNoCluster) {
       if (options_.ignores_absent) return {};
       outcome.exit = DriverExit::kFailed;
@@ -132,6 +136,7 @@ class Deletions {
 
   const Options& options_;
   const Environment& environment_;
+  const ApiServer& server_;
   const TimeLimit& limit_;
   bool is_place_said_ = false;
 };
@@ -147,10 +152,11 @@ int RunDelete(const Invocation& given, const Environment& environment, std::stop
   errors.insert(errors.end(), trial.errors.begin(), trial.errors.end());
   if (!errors.empty()) return PrintErrors(errors);
   const TimeLimit limit(std::move(stop), options.timeout);
-  std::vector<Invocation> each = OfEachCluster(invocation);
+  std::vector<MeantCluster> each = OfEachCluster(invocation);
   if (options.selection.is_asked) {
-    const int exit =
-        WithDriverSession(invocation, environment, limit.token(), {}, [&](DriverSession& session) {
+    const int exit = WithDriverSession(
+        invocation, environment, limit.token(), {},
+        [&](DriverSession& session) {
           auto selected = OfEachSelected(session, invocation, options.selection.selector);
           if (!selected && limit.IsOver()) {
             return DriverOutcome::Of(
@@ -162,12 +168,13 @@ int RunDelete(const Invocation& given, const Environment& environment, std::stop
           return each.empty() ? DriverOutcome::Said("no clusters found in namespace " +
                                                     session.settings()->ns)
                               : DriverOutcome();
-        });
+        },
+        {}, &trial.server);
     if (exit != 0) return exit;
   }
-  Deletions deletions(options, environment, limit);
+  Deletions deletions(options, environment, trial.server, limit);
   int worst = 0;
-  for (const Invocation& one : each) worst = std::max(worst, deletions.Run(one));
+  for (const MeantCluster& one : each) worst = std::max(worst, deletions.Run(one));
   return worst;
 }
 

@@ -45,27 +45,7 @@ bool CompletesForShell(std::span<const char* const> arguments, const Environment
   return true;
 }
 
-}  // namespace
-
-int Run(std::span<const char* const> arguments, const Environment& environment) {
-  if (CompletesForShell(arguments, environment)) return 0;
-  const CommandLine command_line = ParseCommandLine(arguments);
-  if (const auto* help = std::get_if<HelpText>(&command_line)) {
-    PrintText(AsCalled(help->text));
-    return 0;
-  }
-  if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
-    return PrintErrors(errors->lines, errors->exit);
-  }
-  const auto& invocation = std::get<Invocation>(command_line);
-  if (invocation.command == Command::kRun) {
-    // Before anything is opened, and before there are threads.
-    const std::set<int> descriptors = InheritableDescriptors();
-    SignalSource signals(kChildSignals);
-    return RunRun(invocation, environment, signals, descriptors);
-  }
-  const SignalSource signals;
-  StopOnSignal stop(signals);
+int RunUntil(StopOnSignal& stop, const Invocation& invocation, const Environment& environment) {
   SystemClock clock;
   switch (invocation.command) {
     case Command::kRun:
@@ -108,6 +88,30 @@ int Run(std::span<const char* const> arguments, const Environment& environment) 
       return 0;
   }
   return kUsageExit;
+}
+
+}  // namespace
+
+int Run(std::span<const char* const> arguments, const Environment& environment) {
+  if (CompletesForShell(arguments, environment)) return 0;
+  const CommandLine command_line = ParseCommandLine(arguments);
+  if (const auto* help = std::get_if<HelpText>(&command_line)) {
+    PrintText(AsCalled(help->text));
+    return 0;
+  }
+  if (const auto* errors = std::get_if<UsageErrors>(&command_line)) {
+    return PrintErrors(errors->lines, errors->exit);
+  }
+  const auto& invocation = std::get<Invocation>(command_line);
+  if (invocation.command == Command::kRun) {
+    // Before anything is opened, and before there are threads.
+    const std::set<int> descriptors = InheritableDescriptors();
+    SignalSource signals(kChildSignals);
+    return RunRun(invocation, environment, signals, descriptors);
+  }
+  const SignalSource signals;
+  StopOnSignal stop(signals);
+  return RunUntil(stop, invocation, environment);
 }
 
 }  // namespace cluster_watcher

@@ -53,11 +53,12 @@ ListedTools::ListedTools(DriverSession& session, const std::string& ns, const st
       tools{client, discovery, session.tools().clock, session.tools().stop,
             session.tools().profiles} {}
 
-int WithDriverSession(
-    const Invocation& invocation, const Environment& environment, std::stop_token stop,
-    std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
-    const std::function<void(Settings&, std::vector<std::string>& errors)>& check) {
-  Session session = MakeSession(invocation, environment);
+int WithDriverSession(const Invocation& invocation, const Environment& environment,
+                      std::stop_token stop, std::vector<std::string> errors,
+                      const std::function<DriverOutcome(DriverSession&)>& work,
+                      const std::function<void(Settings&, std::vector<std::string>& errors)>& check,
+                      const ApiServer* known) {
+  Session session = MakeSession(invocation, environment, known);
   Settings& settings = session.settings.settings;
   if (check && !settings.ns.empty()) check(settings, errors);
   session.errors.insert(session.errors.begin(), errors.begin(), errors.end());

@@ -68,12 +68,13 @@ struct ListedTools {
 
 // Makes the session of `invocation`, lets `work` do its work in it and prints what that came to.
 // `errors`: what is wrong with the command's own flags. `check` adds what is wrong by the settings,
-// and may say in whose words the cluster is; it isn't asked where they lack a namespace. Returns
-// the exit code.
+// and may say in whose words the cluster is; it isn't asked where they lack a namespace. `known` as
+// for MakeSession. Returns the exit code.
 int WithDriverSession(
     const Invocation& invocation, const Environment& environment, std::stop_token stop,
     std::vector<std::string> errors, const std::function<DriverOutcome(DriverSession&)>& work,
-    const std::function<void(Settings&, std::vector<std::string>& errors)>& check = {});
+    const std::function<void(Settings&, std::vector<std::string>& errors)>& check = {},
+    const ApiServer* known = nullptr);
 
 // Says on stderr in which namespace, and of which API server, a command is about to write.
 void SayWhere(const DriverSession& session);

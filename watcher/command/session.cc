@@ -101,7 +101,8 @@ ApiServerFlags ReadServerFlags(const TextMap& options, std::vector<std::string>&
 
 }  // namespace
 
-Session MakeSession(const Invocation& invocation, const Environment& outside) {
+Session MakeSession(const Invocation& invocation, const Environment& outside,
+                    const ApiServer* known) {
   Session session;
   const TextMap& flags = invocation.flags;
   const bool is_watch = invocation.command == Command::kWatch;
@@ -110,8 +111,10 @@ Session MakeSession(const Invocation& invocation, const Environment& outside) {
   Environment environment = by_cluster ? WithoutOwner(outside) : outside;
   session.settings = ResolveSettings(flags, environment, {});
   const ApiServerFlags server_flags = ReadServerFlags(invocation.options, session.errors);
-  auto server = FindApiServer(session.settings.settings.kubeconfig,
-                              session.settings.settings.context, outside, server_flags);
+  auto server = known != nullptr
+                    ? Result<ApiServer>(*known)
+                    : FindApiServer(session.settings.settings.kubeconfig,
+                                    session.settings.settings.context, outside, server_flags);
   if (by_cluster && GivesNamespace(server)) {
     environment = WithoutPodNamespace(environment);
     session.settings = ResolveSettings(flags, environment, {});

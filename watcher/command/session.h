@@ -21,7 +21,9 @@ struct Session {
   std::vector<std::string> errors;
 };
 
-// Connects nowhere. `invocation` is of a command that asks the API server.
-Session MakeSession(const Invocation& invocation, const Environment& environment);
+// Connects nowhere. `invocation` is of a command that asks the API server: `known`, where a command
+// has found it before, so that all that it does is done there.
+Session MakeSession(const Invocation& invocation, const Environment& environment,
+                    const ApiServer* known = nullptr);
 
 }  // namespace cluster_watcher

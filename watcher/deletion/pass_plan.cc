@@ -25,6 +25,11 @@ const std::string* WhyForbidden(const KubeObject& object, const DeletionMemory& 
   return refused == sent.forbidden.end() ? nullptr : &refused->second;
 }
 
+// A cluster that is whole needs its claims; of one without a root only leftovers are there.
+bool NeedsNoClaims(const DeletionMemory& memory, const SentDeletes& sent) {
+  return sent.any_of_pods || (sent.any_accepted && memory.root_uid.empty());
+}
+
 class Planner {
  public:
   Planner(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
@@ -55,16 +60,16 @@ class Planner {
     // A list from before the last look is good for the first deletes only.
     const bool is_current = !view_.is_old || !sent_.any_of_pods;
     end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
-    // A cluster that is whole needs them.
-    end.collects = IsKnown() && sent_.any_of_pods;
+    end.collects = IsKnown() && NeedsNoClaims(memory_, sent_);
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
       if (is_due) end.last.push_back(&object);
     }
     // With one of them accepted there is time for another list.
-    end.root = !view_.is_old || std::all_of(end.last.begin(), end.last.end(),
-                                            [this](const auto* one) { return IsForbidden(*one); });
+    end.root = !view_.is_old || terms_.late ||
+               std::all_of(end.last.begin(), end.last.end(),
+                           [this](const auto* one) { return IsForbidden(*one); });
     return end;
   }
 
@@ -213,7 +218,8 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
     }
   }
   // While the cluster was whole none was marked.
-  for (const KubeObject& claim : sent.any_of_pods ? view.members.to_collect : KubeObjects()) {
+  for (const KubeObject& claim :
+       NeedsNoClaims(memory, sent) ? view.members.to_collect : KubeObjects()) {
     names.push_back(claim.Describe() + ": it could not be marked for collection");
   }
   for (const std::string& why : view.failed) {

@@ -68,6 +68,9 @@ class Deleter {
     work_.announcer.AskedBy(WhoAsks(work_.driver));
     // A person's word is about all of several masters, and the resource would make some again.
     const auto& root = app_ || view->root ? view->root : view->resource;
+    const bool is_meant =
+        request_.root_uid.empty() || (root && root->meta.uid == request_.root_uid);
+    if (!is_meant) return NoSuch(cluster_);
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!root) {

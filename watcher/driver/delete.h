@@ -28,6 +28,7 @@ struct DeleteRequest {
   // Whether it waits for a deletion that somebody else is at, too. How far its own goes says
   // Tools::until.
   bool waits = false;
+  std::string root_uid = {};  // of the cluster that is meant; empty: of whichever has the name
 };
 
 // Its Events name the user that asks, as the API server knows it.

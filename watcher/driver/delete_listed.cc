@@ -154,8 +154,10 @@ DriverOutcome DeleteListed(const DeletionWork& work, const ClusterId& cluster) {
   if (is_gone) work.announcer.Deleted(told, order.marks.reason, report);
   DriverOutcome said = !is_done           ? Failed(name + " is not all deleted")
                        : is_gone && waits ? DriverOutcome::Said(name + " deleted")
-                       : waits ? Failed(kToldToStop + (": " + name) + " is being deleted")
-                               : DriverOutcome::Said(name + " is being deleted");
+                       : is_stopped ? Failed(kToldToStop + (": " + name) + " is being deleted")
+                       : waits
+                           ? Failed(name + " is not all gone" + WhatIsLeft(deletion.Remaining()))
+                           : DriverOutcome::Said(name + " is being deleted");
   if (outcome == DeletionEnd::kNewMaster) said.error += ": it has a new master";
   if (!deletion.policy().empty()) said.error += ": " + deletion.policy();
   if (!is_done) work.announcer.Trouble(told, "GivingUp", said.error + WhatIsLeft(report.Told()));

@@ -5,22 +5,25 @@
 
 namespace cluster_watcher {
 
-Result<ClusterNames, ApiError> SelectClusters(const DriverTools& tools,
-                                              const SharedProfile& profile, const std::string& ns,
-                                              const std::string& selector) {
-  auto names = FindClusterNames(tools, profile, ns);
-  if (!names || selector.empty()) return names;
+Result<SelectedClusters, ApiError> SelectClusters(const DriverTools& tools,
+                                                  const SharedProfile& profile,
+                                                  const std::string& ns,
+                                                  const std::string& selector) {
+  const auto names = FindClusterNames(tools, profile, ns);
+  if (!names) return Unexpected{names.error()};
   LabelSelection selection(tools, ns, selector);
-  ClusterNames selected;
+  SelectedClusters selected;
   for (const auto& [of, name] : *names) {
     const auto view =
         ReadClusterView(tools.client, tools.discovery, {of, profile, name}, tools.Reads());
     if (!view) return Unexpected{view.error()};
     const auto& root = view->root ? view->root : view->resource;
-    if (!root) continue;
-    const auto fits = selection.Finds(*root);
-    if (!fits) return Unexpected{fits.error()};
-    if (*fits) selected.emplace(of, name);
+    if (!selector.empty()) {
+      const auto fits = root ? selection.Finds(*root) : Result<bool, ApiError>(false);
+      if (!fits) return Unexpected{fits.error()};
+      if (!*fits) continue;
+    }
+    selected.emplace(name, root ? root->meta.uid : "");
   }
   return selected;
 }

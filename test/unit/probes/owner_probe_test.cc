@@ -217,13 +217,13 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
       {"what it was recorded as is polled alone", {"sts", "rc"}, "sts", "", true, "active", 1},
       {"once that is absent, the others must be", {}, "sts", "", true, "absent", 6},
       {"another has the name", {"rc"}, "sts", "", true, "replaced", 6},
-      {"once that is over, another may have taken over",
+      {"one that is over too has not taken over",
        {"sts", "deployment"},
        "sts",
        "",
        true,
-       "unknown",
-       6,
+       "scaled-to-zero",
+       5,
        kNoReplica},
       {"two others have the name", {"rc", "job"}, "sts", "", true, "unknown", 6},
   };
@@ -1213,15 +1213,28 @@ TEST_F(PodOwnerTest, ThePodMayHaveBeenRecordedItself) {
   ExpectObservation(Look(query), "active", "the Deployment doesn't replace it");
 }
 
-// Another pod may have the name by now, that nothing controls.
+TEST_F(OwnerProbeTest, AnotherKindMayHaveTakenOverFromOneThatIsOver) {
+  api_.transport.On(ListBob("sts"), OneBob("sts", kNoReplica));
+  api_.transport.On(ListBob("deployment"), OneBob("deployment"));
+  const OwnerSight sight = Look(Recorded("bob", "sts", "u-sts"));
+  ExpectObservation(sight, "unknown", "");
+  EXPECT_NE(sight.detail.find("is both statefulset.apps/bob and deployment.apps/bob"),
+            std::string::npos)
+      << sight.detail;
+}
+
+// Another pod may have the name by now, that nothing controls. One that is terminating says
+// nothing.
 TEST_F(PodOwnerTest, ThePodIsLookedForOnceTheRecordedDeploymentIsOver) {
   const ResourceType& pods = TypeOf("pod");
   const struct {
     HttpResult pod;
     const char* expected;
-  } cases[] = {{ListAnswer(pods, {}), "absent"},
-               {OneBob("pod", PodIn("Running")), "replaced"},
-               {Refused(503), "unknown"}};
+  } cases[] = {
+      {ListAnswer(pods, {}), "absent"},
+      {OneBob("pod", PodIn("Running")), "replaced"},
+      {OneBob("pod", PodIn("Running"), R"("deletionTimestamp":"2026-12-24T18:00:00Z")"), "absent"},
+      {Refused(503), "unknown"}};
   for (const auto& one : cases) {
     api_.transport.Forget();
     OwnerQuery query = Query("pod/bob");
