@@ -189,6 +189,7 @@ TEST_F(DeleteCommand, ASelectorIsAboutMasterRoots) {
   EXPECT_EQ(SaidOf(0, {"-l", "team notin (a),oshinko-cluster!=spark2"}),
             "no clusters found in namespace " + ns_ + "\n");
   EXPECT_NE(SaidOf(1, {"-l", "&&"}).find("--selector: \"&&\" is wrong"), std::string::npos);
+  EXPECT_NE(SaidOf(2, {"-l", " "}).find("--selector is empty"), std::string::npos);
   const std::string tried = SaidOf(0, {"-lteam=a", "--dry-run=server"});
   EXPECT_TRUE(tried.starts_with("cluster spark deleted (server dry run): ")) << tried;
   EXPECT_TRUE(IsWhole());

@@ -95,6 +95,20 @@ TEST_F(SessionTest, TheOwnerInTheEnvironmentIsThatOfNoOtherCluster) {
   EXPECT_FALSE(owner_for(Command::kDelete, "alice"));
 }
 
+// Whatever the kubeconfig says by then.
+TEST_F(SessionTest, WhatWasFoundBeforeIsAskedAgain) {
+  const Session before = Make(Command::kDelete, {}, "bob");
+  environment_["KUBECONFIG"] = "/nowhere";
+  Invocation invocation;
+  invocation.command = Command::kDelete;
+  invocation.cluster = "alice";
+  const Session after = MakeSession(
+      invocation, [](const std::string&) { return std::nullopt; }, &before.server);
+  EXPECT_TRUE(after.errors.empty());
+  EXPECT_EQ(after.server.url, before.server.url);
+  EXPECT_EQ(after.settings.settings.ns, "of-context");
+}
+
 TEST_F(SessionTest, NamespaceAndPodStayWhenAnnotationsAreTaken) {
   environment_["POD_NAME"] = "bob-m-1";
   const Session session = Make(Command::kWatch, {});

@@ -42,7 +42,6 @@ class DeleteTest : public DriverLab {
   DriverOutcome Ended(const std::string& app, const std::string& status = "completed") {
     return Run({cluster_, AppStatus{*OwnerName::Parse(app), status}, waits_});
   }
-  // The deletion that somebody has begun, now.
   DriverOutcome Asked() { return Run({cluster_, std::nullopt, waits_}); }
   std::optional<DriverOutcome> Finish() {
     std::optional<DriverOutcome> outcome;
@@ -405,6 +404,18 @@ TEST_F(DeleteTest, TheBrakeIsAHold) {
 }
 
 // --- Asked for ----------------------------------------------------------------------------------
+
+// It was selected, and meanwhile another has got its name.
+TEST_F(DeleteTest, OnlyTheClusterThatIsMeantGoes) {
+  const std::string meant = ObjectUid(kRoot);
+  const auto run = [&] { return Run({cluster_, std::nullopt, false, meant}); };
+  ReplaceRoot();
+  EXPECT_EQ(run().exit, DriverExit::kNoCluster);
+  EXPECT_TRUE(IsWhole());
+  Delete(kRoot);
+  EXPECT_EQ(run().exit, DriverExit::kNoCluster) << "what is left isn't, either";
+  EXPECT_TRUE(Exists(kWorker));
+}
 
 TEST_F(DeleteTest, WhatIsAskedForGoesWhateverKeepsIt) {
   MakeEphemeral("deployment.apps/bob");
