@@ -547,8 +547,9 @@ all_kinds() {
     check "the account lacks nothing for a $cluster" \
       not in_file "permissions are missing" "$tmp/$cluster.log"
   done
-  audited kinds forbid >"$tmp/forbidden"
-  check "no request was forbidden" same /dev/null "$tmp/forbidden"
+  # `check` shows Events to those who may list them.
+  audited kinds forbid | sed '/^events list$/d' >"$tmp/forbidden"
+  check "no request but for Events was forbidden" same /dev/null "$tmp/forbidden"
   end_watchers
 }
 
