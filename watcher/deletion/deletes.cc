@@ -5,7 +5,6 @@
 #include <iterator>
 #include <utility>
 
-#include "probes/masters.h"
 #include "watcher/decision/rules.h"
 
 namespace cluster_watcher {
@@ -29,12 +28,10 @@ bool IsNotSent(const ApiResult& result) {
 
 }  // namespace
 
-Deletes::Deletes(const Tools& tools, ClusterId cluster, const KubeObject& root,
-                 WallTime collect_after, WarnOnce& warn_once, std::function<bool()> may_send,
-                 std::function<bool()> prepare)
+Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+                 std::function<bool()> may_send, std::function<bool()> prepare)
     : tools_(tools),
       cluster_(std::move(cluster)),
-      resource_(cluster_.IsFrameworks(root) ? root.meta.uid : ""),
       collect_after_(collect_after),
       warn_once_(warn_once),
       may_send_(std::move(may_send)),
@@ -149,7 +146,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
 
 void Deletes::WasCarriedOut(const Uid& unanswered) {
   sent_.unanswered.erase(unanswered);
-  sent_.any_accepted = sent_.any_of_pods = true;
+  sent_.any_accepted = true;
   sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
 }
 
@@ -192,17 +189,9 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
   }
 }
 
-// What a framework's operator makes runs for as long as its custom resource does.
-bool Deletes::RunsPods(const KubeObject& object) const {
-  return resource_.empty() ? CanBeMaster(object.type) : object.meta.uid == resource_;
-}
-
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type->plural;
-  if (!dry_run && result) {
-    sent_.any_accepted = true;
-    sent_.any_of_pods = sent_.any_of_pods || RunsPods(object);
-  }
+  sent_.any_accepted = sent_.any_accepted || (!dry_run && result.has_value());
   if (result) {
     sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);

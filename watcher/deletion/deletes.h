@@ -23,8 +23,8 @@ class Deletes {
   // `may_send` is asked right before anything is sent, and sends nothing itself. `prepare` is asked
   // before each batch, and may read what that rests on again; where it says no, nothing more is
   // sent.
-  Deletes(const Tools& tools, ClusterId cluster, const KubeObject& root, WallTime collect_after,
-          WarnOnce& warn_once, std::function<bool()> may_send, std::function<bool()> prepare);
+  Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+          std::function<bool()> may_send, std::function<bool()> prepare);
 
   // Sends one for each object, side by side. True: each was accepted, or refused permanently;
   // false: some must be sent again. An object that has changed since it was listed, in more than
@@ -64,13 +64,11 @@ class Deletes {
   std::size_t Concurrency() const;
   ApiRequest CollectionRequest(const KubeObject& claim, const AnnotationChanges& marks) const;
   bool NotePolicy(const std::vector<ApiResult>& results);
-  bool RunsPods(const KubeObject& object) const;
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
 
   const Tools& tools_;
   const ClusterId cluster_;
-  const std::string resource_;  // the UID of a root that is a framework's; else empty
   const WallTime collect_after_;
   WarnOnce& warn_once_;
   const std::function<bool()> may_send_;

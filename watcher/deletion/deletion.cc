@@ -63,8 +63,8 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       began_(began),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
       deletes_(
-          tools, cluster_, as_seen_, memory_.collect_after, warn_once_,
-          [this] { return mandate_.MaySend(); }, [this] { return mandate_.Renew(); }),
+          tools, cluster_, memory_.collect_after, warn_once_, [this] { return mandate_.MaySend(); },
+          [this] { return mandate_.Renew(); }),
       mandate_(tools, warn_once_, condemned, deletes_.sent()),
       reader_(tools, warn_once_, cluster_, mandate_, memory_),
       pace_(tools.client, tools.clock,

@@ -25,11 +25,6 @@ const std::string* WhyForbidden(const KubeObject& object, const DeletionMemory& 
   return refused == sent.forbidden.end() ? nullptr : &refused->second;
 }
 
-// A cluster that is whole needs its claims; of one without a root only leftovers are there.
-bool NeedsNoClaims(const DeletionMemory& memory, const SentDeletes& sent) {
-  return sent.any_of_pods || (sent.any_accepted && memory.root_uid.empty());
-}
-
 class Planner {
  public:
   Planner(const PassView& view, const DeletionMemory& memory, const SentDeletes& sent,
@@ -58,9 +53,10 @@ class Planner {
     PassEnd end;
     end.remaining = MayBegin() ? Remaining() : 1;
     // A list from before the last look is good for the first deletes only.
-    const bool is_current = !view_.is_old || !sent_.any_of_pods;
+    const bool is_current = !view_.is_old || !sent_.any_accepted;
     end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
-    end.collects = IsKnown() && NeedsNoClaims(memory_, sent_);
+    // Until something is deleted the cluster is whole, and needs them.
+    end.collects = IsKnown() && sent_.any_accepted;
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
@@ -218,8 +214,7 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
     }
   }
   // While the cluster was whole none was marked.
-  for (const KubeObject& claim :
-       NeedsNoClaims(memory, sent) ? view.members.to_collect : KubeObjects()) {
+  for (const KubeObject& claim : sent.any_accepted ? view.members.to_collect : KubeObjects()) {
     names.push_back(claim.Describe() + ": it could not be marked for collection");
   }
   for (const std::string& why : view.failed) {

@@ -21,7 +21,7 @@ namespace cluster_watcher {
 // How a deletion ends, or a part of it.
 enum class DeletionEnd {
   kDone,          // no member is left that is to go; with the root: its delete was accepted
-  kStale,         // what runs the pods is all there, and the evidence is old: look again, and go on
+  kStale,         // no delete was accepted while the evidence was fresh: look again, and go on
   kKept,          // somebody annotated the master root to be kept
   kReplaced,      // another object has the master root's name: somebody's new cluster
   kRootGone,      // the master root is gone
@@ -40,10 +40,7 @@ struct SentDeletes {
   // Objects of which the last delete was refused permanently, and in which words.
   std::unordered_map<Uid, std::string> forbidden;
   std::unordered_map<Uid, std::string> failed;  // of some, the words of a transient failure
-  bool any_accepted = false;
-  // Whether what runs the cluster's pods was among these. Until then it can serve its driver, and
-  // nothing more is sent on a look that is old.
-  bool any_of_pods = false;
+  bool any_accepted = false;                    // false: the cluster is whole, as far as we know
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.

@@ -188,7 +188,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     if (outcome != DeletionEnd::kStale || is_over) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
-    tools_.log.info("the cluster's pods are all there, and the evidence is old: looking again");
+    tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
     Wait(LongBackoff(rounds++), {});
   }
 }

@@ -31,7 +31,6 @@ class DeletesTest : public ToolsLab {
   int may_prepare_ = 1000;
   Deletes deletes_{MakeTools(),
                    cluster_,
-                   ObjectNamed("deployments", "spark-m"),
                    clock_.WallNow() + std::chrono::hours(24),
                    warn_once_,
                    [this] { return may_send_; },
