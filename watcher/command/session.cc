@@ -99,6 +99,12 @@ ApiServerFlags ReadServerFlags(const TextMap& options, std::vector<std::string>&
   return flags;
 }
 
+Result<ApiServer> FindServer(const Settings& settings, const Environment& environment,
+                             const ApiServerFlags& flags, const ApiServer* known) {
+  if (known != nullptr) return *known;
+  return FindApiServer(settings.kubeconfig, settings.context, environment, flags);
+}
+
 }  // namespace
 
 Session MakeSession(const Invocation& invocation, const Environment& outside,
@@ -111,10 +117,7 @@ Session MakeSession(const Invocation& invocation, const Environment& outside,
   Environment environment = by_cluster ? WithoutOwner(outside) : outside;
   session.settings = ResolveSettings(flags, environment, {});
   const ApiServerFlags server_flags = ReadServerFlags(invocation.options, session.errors);
-  auto server = known != nullptr
-                    ? Result<ApiServer>(*known)
-                    : FindApiServer(session.settings.settings.kubeconfig,
-                                    session.settings.settings.context, outside, server_flags);
+  auto server = FindServer(session.settings.settings, outside, server_flags, known);
   if (by_cluster && GivesNamespace(server)) {
     environment = WithoutPodNamespace(environment);
     session.settings = ResolveSettings(flags, environment, {});
