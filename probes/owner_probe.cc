@@ -47,7 +47,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     behind.recorded->given.clear();
     sight = Look(behind, freshness, patience);
     sight.followed_controller = true;
-    return IsToProve(sight, freshness) ? LookAsGiven(query, sight, freshness, patience) : sight;
+    return IsToProve(sight, freshness) ? LookAsGiven(query, sight, patience) : sight;
   }
   const std::vector<ResourceType> candidates = kinds_.Candidates(query, sight, patience);
   if (candidates.empty()) return sight;
@@ -98,22 +98,22 @@ void OwnerProbe::NoteOthers(std::vector<ResourceType> types, const ResourceType&
 // What has the name that is given may be another object by now, which runs. One that is terminating
 // says nothing.
 OwnerSight OwnerProbe::LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded,
-                                   Freshness freshness, const Patience& patience) {
+                                   const Patience& patience) {
   OwnerQuery given = query;
   given.recorded.reset();
   OwnerSight sight;
   const auto candidates = kinds_.Candidates(given, sight, patience);
   if (candidates.empty()) return sight;
   const ResourceType& type = candidates.front();
-  const auto listed =
-      client_.Do(ApiRequest::ListByName(type, query.ns, query.name.name, freshness), patience);
+  const auto listed = client_.Do(
+      ApiRequest::ListByName(type, query.ns, query.name.name, Freshness::kConsistent), patience);
   if (!listed) {
     SetUnknown(sight, listed.error());
     return sight;
   }
   const JsonValue item = OnlyItem(*listed);
   if (!item.Exists() || item["metadata"]["deletionTimestamp"].Exists()) return recorded;
-  sight = SightOf(type, given, *listed, item, freshness, patience);
+  sight = SightOf(type, given, *listed, item, Freshness::kConsistent, patience);
   const bool is_same =
       sight.object && recorded.object && sight.object->meta.uid == recorded.object->meta.uid;
   if (is_same) return recorded;

@@ -31,7 +31,7 @@ class OwnerProbe {
  private:
   void NoteOthers(std::vector<ResourceType> types, const ResourceType& recorded,
                   const OwnerQuery& query, OwnerSight& sight, const Patience& patience);
-  OwnerSight LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded, Freshness freshness,
+  OwnerSight LookAsGiven(const OwnerQuery& query, const OwnerSight& recorded,
                          const Patience& patience);
   OwnerSight LookAs(const std::vector<ResourceType>& types, const OwnerQuery& query,
                     Freshness freshness, const Patience& patience);

@@ -31,8 +31,6 @@ class TokenSource {
   // Reads the file, or runs the plugin, now. Returns whether the credentials have changed.
   bool Refresh(std::stop_token stop = {});
 
-  // Why the last read failed; empty if it didn't.
-
  private:
   void Read();
 

@@ -46,12 +46,13 @@ bool CompletesForShell(std::span<const char* const> arguments, const Environment
 }
 
 int RunUntil(StopOnSignal& stop, const Invocation& invocation, const Environment& environment) {
-  SystemClock clock;
   switch (invocation.command) {
     case Command::kRun:
       break;
-    case Command::kWatch:
+    case Command::kWatch: {
+      SystemClock clock;
       return RunWatch(invocation, environment, clock, stop.token());
+    }
     case Command::kCreate:
       return EndedBy(stop, RunCreate(invocation, environment, stop.token()));
     case Command::kAwait:

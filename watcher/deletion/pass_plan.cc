@@ -63,9 +63,8 @@ class Planner {
       if (is_due) end.last.push_back(&object);
     }
     // With one of them accepted there is time for another list.
-    end.root = !view_.is_old || terms_.late ||
-               std::all_of(end.last.begin(), end.last.end(),
-                           [this](const auto* one) { return IsForbidden(*one); });
+    end.root = !view_.is_old || std::all_of(end.last.begin(), end.last.end(),
+                                            [this](const auto* one) { return IsForbidden(*one); });
     return end;
   }
 

@@ -171,8 +171,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    const std::string gone = deletion ? WhatIsGone(deletion->first_deleted()) : "";
-    auto condemned = LastLook(of, gone, progress.announced ? std::stop_token() : stop);
+    auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
@@ -211,7 +210,7 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
   return {std::move(snapshot), std::move(decision)};
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const std::string& gone,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
                                                         const std::stop_token& stop) {
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
@@ -220,32 +219,30 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const st
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next, gone)};
+    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
     const ApiError& error = written.error();
     if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
       return Unexpected{
-          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message}, gone)};
+          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
   // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
   return Unexpected{TurnBack(
-      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"},
-      gone)};
+      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
-                                 const AfterCondemning& next, const std::string& gone) {
+                                 const AfterCondemning& next) {
   if (std::holds_alternative<AwaitRead>(next)) {
     warn_once_("the deletion waits: " + look.decision.detail);
     return Outcome::kSpared;
   }
   if (std::holds_alternative<Yield>(next)) return Overtaken();
   Spare why = std::get<Spare>(next);
-  why.detail += gone;
   if (!of.is_resumed) {
     return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
   }

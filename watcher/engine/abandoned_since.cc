@@ -17,7 +17,7 @@ constexpr int kMostRewrites = 3;
 }  // namespace
 
 SinceMark AbandonedSince::Update(const Snapshot& snapshot, const Decision& decision,
-                                  const Surge& surge) {
+                                 const Surge& surge) {
   // An unknown verdict is no reason to write.
   if (decision.reason == Reason::kUnknown) return SinceMark::kRight;
   const std::optional<WallTime> since = surge.since();

@@ -1,5 +1,6 @@
 // With --observe=watch: watches the owner and the master root while all is well, so that the loop
-// looks as soon as one of them changes, and rarely otherwise. Where one can't be watched the loop polls.
+// looks as soon as one of them changes, and rarely otherwise. Where one can't be watched the loop
+// polls.
 // Nothing is decided here, and what an event shows is never looked at: it is a reason to look.
 #pragma once
 

@@ -17,8 +17,7 @@ using Parse = std::function<Result<Done>(std::string_view text, Settings& settin
 struct Setting {
   SettingDescription description;
   Parse parse;
-  std::string stand_in =
-      {};  // the environment variable that is read after the setting's own; or empty
+  std::string stand_in = {};  // the variable that is read after the setting's own; empty: none
 };
 
 // In the order in which people read about them.
