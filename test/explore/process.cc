@@ -140,7 +140,7 @@ class Stepper {
  private:
   bool IsAsked() const { return number_ == kCommand; }
   Who MyMark() const { return static_cast<Who>(number_ + 1); }
-  bool IsWhole() const { return me_.accepted == 0; }
+  Duration LookLasts() const { return me_.accepted == 0 ? kFreshEvidence : Duration::max(); }
   bool IsLate() const { return Length(me_.began_age) >= kDeadline; }
   std::string Reads() const { return ToString(static_cast<Reason>(me_.reason)); }
 
@@ -430,7 +430,7 @@ class Stepper {
     for (const std::uint8_t object : {kWorker0, kWorker1, kConfig, kRootObject}) {
       if (me_.accepted & object) pass.sent.accepted_at.emplace(uid(object), kNow);
     }
-    pass.sent.any_accepted = me_.accepted != 0;
+    pass.sent.any_accepted = pass.sent.in_pieces = me_.accepted != 0;
     KubeObjects objects;
     if (me_.view & (kWorker0 | kWorker1)) {
       objects.push_back(Object(deployments, me_.view & kWorker0 ? "w0" : "w1"));
@@ -482,7 +482,7 @@ class Stepper {
     const auto why = WhyEndedBy(is_gone ? RootState::kGone : RootState::kOurs, root,
                                 {cluster, Id(number_), IsAsked()});
     if (why) return why;
-    if (NeedsLook(Length(me_.look_age), IsWhole())) return DeletionEnd::kStale;
+    if (Length(me_.look_age) >= LookLasts()) return DeletionEnd::kStale;
     return std::nullopt;
   }
 
@@ -513,7 +513,7 @@ class Stepper {
     const bool was_read = me_.is_root_read;
     if (!was_read || !me_.is_view_old) {
       if (auto end = WhyEnded()) return End(*end);
-    } else if (NeedsLook(Length(me_.look_age), IsWhole())) {
+    } else if (Length(me_.look_age) >= LookLasts()) {
       return End(DeletionEnd::kStale);
     }
     const bool is_blind = !me_.is_complete && me_.is_root_read;
@@ -540,7 +540,7 @@ class Stepper {
     }
     return MaySend(Length(me_.look_age),
                    me_.is_root_read ? std::optional(Length(me_.root_age)) : std::nullopt,
-                   IsWhole());
+                   LookLasts());
   }
 
   std::string SendMember() {
@@ -608,7 +608,7 @@ class Stepper {
       NextPass();
       return said;
     }
-    if (NeedsLook(Length(me_.look_age), IsWhole())) return said + ", " + End(DeletionEnd::kStale);
+    if (Length(me_.look_age) >= LookLasts()) return said + ", " + End(DeletionEnd::kStale);
     pass.terms.with_root = true;
     const PassPlan plan = PlanPass(pass.view, pass.memory, pass.sent, pass.terms);
     if (plan.root_stays != nullptr) return said + ", " + End(DeletionEnd::kRootMustStay);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "probes/masters.h"
 #include "watcher/decision/rules.h"
 
 namespace cluster_watcher {
@@ -28,11 +29,10 @@ bool IsNotSent(const ApiResult& result) {
 
 }  // namespace
 
-Deletes::Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+Deletes::Deletes(const Tools& tools, const DeletionMemory& memory, WarnOnce& warn_once,
                  std::function<bool()> may_send, std::function<bool()> prepare)
     : tools_(tools),
-      cluster_(std::move(cluster)),
-      collect_after_(collect_after),
+      memory_(memory),
       warn_once_(warn_once),
       may_send_(std::move(may_send)),
       prepare_(std::move(prepare)) {}
@@ -96,8 +96,8 @@ std::vector<ApiResult> Deletes::SendBatch(const std::vector<const KubeObject*>& 
     const ObjectMeta& meta = object->meta;
     ApiRequest::Preconditions preconditions{meta.uid};
     if (!dry_run) preconditions.resource_version = meta.resource_version;
-    requests.push_back(ApiRequest::Delete(object->type, cluster_.ns, meta.name, preconditions,
-                                          propagation, dry_run));
+    requests.push_back(ApiRequest::Delete(object->type, memory_.cluster.ns, meta.name,
+                                          preconditions, propagation, dry_run));
   }
   auto results = tools_.client.DoAll(requests, Concurrency(),
                                      dry_run ? Patience() : Patience::While(may_send_));
@@ -115,9 +115,10 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
   std::vector<ApiRequest> reads;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (results[i] || results[i].error().failure != ApiFailure::kConflict) continue;
-    if (cluster_.profile->IsUse(batch[i]->type)) continue;  // its status said that it has ended
+    if (memory_.cluster.profile->IsUse(batch[i]->type))
+      continue;  // its status said that it has ended
     conflicts.push_back(i);
-    reads.push_back(ApiRequest::ListByName(batch[i]->type, cluster_.ns, batch[i]->meta.name,
+    reads.push_back(ApiRequest::ListByName(batch[i]->type, memory_.cluster.ns, batch[i]->meta.name,
                                            Freshness::kConsistent));
   }
   if (reads.empty()) return false;
@@ -130,11 +131,11 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
     auto now = ReadObjectMeta(OnlyItem(*read[i]));
     if (!now) continue;
     ObjectMeta before = object.meta;
-    cluster_.DropWhatSaysNothing(before);
-    cluster_.DropWhatSaysNothing(*now);
+    memory_.cluster.DropWhatSaysNothing(before);
+    memory_.cluster.DropWhatSaysNothing(*now);
     if (!HasOnlyNewStatus(before, *now)) continue;
     again.push_back(conflicts[i]);
-    requests.push_back(ApiRequest::Delete(object.type, cluster_.ns, now->name,
+    requests.push_back(ApiRequest::Delete(object.type, memory_.cluster.ns, now->name,
                                           {now->uid, now->resource_version}, propagation, false));
   }
   if (requests.empty()) return false;
@@ -146,7 +147,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
 
 void Deletes::WasCarriedOut(const Uid& unanswered) {
   sent_.unanswered.erase(unanswered);
-  sent_.any_accepted = true;
+  sent_.any_accepted = sent_.in_pieces = true;
   sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
 }
 
@@ -156,7 +157,7 @@ std::size_t Deletes::Concurrency() const {
 
 ApiRequest Deletes::CollectionRequest(const KubeObject& claim,
                                       const AnnotationChanges& marks) const {
-  return ApiRequest::MergePatch(claim.type, cluster_.ns, claim.meta.name,
+  return ApiRequest::MergePatch(claim.type, memory_.cluster.ns, claim.meta.name,
                                 MarksPatch(claim.meta, marks));
 }
 
@@ -164,8 +165,8 @@ bool Deletes::MarkForCollection(KubeObjects& claims, const Patience& patience) {
   bool all = true;
   KubeObjects unmarked;
   for (KubeObject& claim : claims) {
-    auto answer = tools_.client.Do(CollectionRequest(claim, CollectMarks(collect_after_, cluster_)),
-                                   patience);
+    auto answer = tools_.client.Do(
+        CollectionRequest(claim, CollectMarks(memory_.collect_after, memory_.cluster)), patience);
     if (answer) {
       tools_.log.info("{} is marked for collection", claim.Describe());
     } else {
@@ -189,9 +190,17 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
   }
 }
 
+// Without a root there are only leftovers.
+bool Deletes::RunsPods(const KubeObject& object) const {
+  if (memory_.root_uid.empty()) return true;
+  return memory_.is_frameworks ? object.meta.uid == memory_.root_uid : CanBeMaster(object.type);
+}
+
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type->plural;
-  sent_.any_accepted = sent_.any_accepted || (!dry_run && result.has_value());
+  const bool is_accepted = !dry_run && result;
+  sent_.any_accepted = sent_.any_accepted || is_accepted;
+  sent_.in_pieces = sent_.in_pieces || (is_accepted && RunsPods(object));
   if (result) {
     sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);

@@ -23,7 +23,7 @@ class Deletes {
   // `may_send` is asked right before anything is sent, and sends nothing itself. `prepare` is asked
   // before each batch, and may read what that rests on again; where it says no, nothing more is
   // sent.
-  Deletes(const Tools& tools, ClusterId cluster, WallTime collect_after, WarnOnce& warn_once,
+  Deletes(const Tools& tools, const DeletionMemory& memory, WarnOnce& warn_once,
           std::function<bool()> may_send, std::function<bool()> prepare);
 
   // Sends one for each object, side by side. True: each was accepted, or refused permanently;
@@ -64,12 +64,12 @@ class Deletes {
   std::size_t Concurrency() const;
   ApiRequest CollectionRequest(const KubeObject& claim, const AnnotationChanges& marks) const;
   bool NotePolicy(const std::vector<ApiResult>& results);
+  bool RunsPods(const KubeObject& object) const;
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
 
   const Tools& tools_;
-  const ClusterId cluster_;
-  const WallTime collect_after_;
+  const DeletionMemory& memory_;
   WarnOnce& warn_once_;
   const std::function<bool()> may_send_;
   const std::function<bool()> prepare_;

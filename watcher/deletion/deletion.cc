@@ -31,6 +31,7 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   memory.cluster = *look.cluster;
   memory.root_uid = look.root->meta.uid;
   memory.root_is_resource = look.cluster->IsResource(*look.root);
+  memory.is_frameworks = look.cluster->IsFrameworks(*look.root);
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.pod_says.mounted;
   memory.volumes = settings.volumes;
@@ -63,7 +64,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       began_(began),
       memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
       deletes_(
-          tools, cluster_, memory_.collect_after, warn_once_, [this] { return mandate_.MaySend(); },
+          tools, memory_, warn_once_, [this] { return mandate_.MaySend(); },
           [this] { return mandate_.Renew(); }),
       mandate_(tools, warn_once_, condemned, deletes_.sent()),
       reader_(tools, warn_once_, cluster_, mandate_, memory_),

@@ -52,9 +52,6 @@ class Deletion {
   // there is a master that wasn't there: kOurs, kGone or kUnknown.
   DeletionEnd DeleteListed(MonotonicTime deadline, std::function<RootState()> read_other_master);
 
-  // Whether nothing is deleted yet, as far as we know.
-  bool IsWhole() const { return !deletes_.sent().any_accepted; }
-
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();
 

@@ -51,7 +51,7 @@ std::optional<DeletionEnd> Mandate::WhyEnded() {
   }
   const auto why = WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_});
   if (why) return why;
-  return NeedsLook(LookAge(), IsWhole()) ? std::optional(DeletionEnd::kStale) : std::nullopt;
+  return LookAge() >= LookLasts() ? std::optional(DeletionEnd::kStale) : std::nullopt;
 }
 
 bool Mandate::Renew() {
@@ -65,8 +65,12 @@ bool Mandate::Renew() {
 bool Mandate::MaySend() const {
   std::optional<Duration> root_age;
   if (root_read_) root_age = std::chrono::floor<Duration>(tools_.clock.BootNow() - *root_read_);
+  return cluster_watcher::MaySend(LookAge(), root_age, LookLasts());
+}
+
+Duration Mandate::LookLasts() const {
   // Without a root there is no look.
-  return cluster_watcher::MaySend(LookAge(), root_age, IsWhole() && has_root());
+  return has_root() ? cluster_watcher::LookLasts(sent_) : Duration::max();
 }
 
 Duration Mandate::LookAge() const {

@@ -42,7 +42,7 @@ class Mandate {
   bool is_asked() const { return is_asked_; }  // by a person
 
  private:
-  bool IsWhole() const { return !sent_.any_accepted; }
+  Duration LookLasts() const;
   Duration LookAge() const;
 
   const Tools& tools_;

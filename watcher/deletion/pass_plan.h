@@ -41,6 +41,7 @@ struct SentDeletes {
   std::unordered_map<Uid, std::string> forbidden;
   std::unordered_map<Uid, std::string> failed;  // of some, the words of a transient failure
   bool any_accepted = false;                    // false: the cluster is whole, as far as we know
+  bool in_pieces = false;  // one of what runs its pods was accepted: it can serve nobody
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.
@@ -108,9 +109,11 @@ std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDele
 
 // Whether something may be sent now, by how old it is what that rests on: the look that found the
 // cluster abandoned, and the read of the root after the list; nullopt: it wasn't read.
-bool MaySend(Duration look_age, std::optional<Duration> root_age, bool is_whole);
-// Whether another look is needed before anything is sent.
-bool NeedsLook(Duration look_age, bool is_whole);
+bool MaySend(Duration look_age, std::optional<Duration> root_age, Duration look_lasts);
+// How old a look may be. While it can serve its driver, a cluster of which a Service or a ConfigMap
+// is gone is looked at again, but no more than once a minute: a slow API server would never come to
+// an end.
+Duration LookLasts(const SentDeletes& sent);
 
 // Why nothing more may be deleted, by the master root as it was read; nullopt: it may.
 struct DeletionOfRoot {

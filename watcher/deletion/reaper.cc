@@ -171,7 +171,8 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
+    const std::string gone = deletion ? WhatIsGone(deletion->first_deleted()) : "";
+    auto condemned = LastLook(of, gone, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
@@ -187,7 +188,7 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     if (outcome != DeletionEnd::kStale || is_over) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
-    tools_.log.info("no delete was accepted while the evidence was fresh: looking again");
+    tools_.log.info("the cluster's pods are all there, and the evidence is old: looking again");
     Wait(LongBackoff(rounds++), {});
   }
 }
@@ -210,7 +211,7 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
   return {std::move(snapshot), std::move(decision)};
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const std::string& gone,
                                                         const std::stop_token& stop) {
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
@@ -219,30 +220,32 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
+    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next, gone)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
     const ApiError& error = written.error();
     if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
       return Unexpected{
-          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
+          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message}, gone)};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
   // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
   return Unexpected{TurnBack(
-      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
+      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"},
+      gone)};
 }
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
-                                 const AfterCondemning& next) {
+                                 const AfterCondemning& next, const std::string& gone) {
   if (std::holds_alternative<AwaitRead>(next)) {
     warn_once_("the deletion waits: " + look.decision.detail);
     return Outcome::kSpared;
   }
   if (std::holds_alternative<Yield>(next)) return Overtaken();
   Spare why = std::get<Spare>(next);
+  why.detail += gone;
   if (!of.is_resumed) {
     return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
   }
@@ -364,7 +367,7 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
       return Outcome::kSpared;
     case DeletionEnd::kStale:
     case DeletionEnd::kGivenUp:
-      given_up_ = (deletion.IsWhole() ? "nothing" : "not all") +
+      given_up_ = (deletion.first_deleted().empty() ? "nothing" : "not all") +
                   std::string(" of it could be deleted by the deadline") +
                   WhatIsLeft(deletion.StillThere());
       tools_.log.warn("{}", given_up_);

@@ -80,9 +80,12 @@ class Reaper {
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(const Case& of, const std::stop_token& stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
-  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
+  // `gone`: what was deleted already, for people.
+  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::string& gone,
+                                          const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.
-  Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next);
+  Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next,
+                   const std::string& gone);
   // Writes the point of no return on what `look` read; the error is that of the write, or kNotSent:
   // its evidence grew old.
   Result<DeletionOrder, ApiError> WritePointOfNoReturn(const Case& of, JudgedLook& look,

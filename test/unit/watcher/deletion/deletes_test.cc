@@ -14,6 +14,10 @@ using small_kubernetes::User;
 
 class DeletesTest : public ToolsLab {
  protected:
+  DeletesTest() {
+    memory_.cluster = cluster_;
+    memory_.root_uid = "spark-m";
+  }
   bool Send(const std::vector<const KubeObject*>& objects) {
     return deletes_.Send(objects, PropagationPolicy::kBackground);
   }
@@ -29,11 +33,8 @@ class DeletesTest : public ToolsLab {
   bool may_send_ = true;
   int prepared_ = 0;
   int may_prepare_ = 1000;
-  Deletes deletes_{MakeTools(),
-                   cluster_,
-                   clock_.WallNow() + std::chrono::hours(24),
-                   warn_once_,
-                   [this] { return may_send_; },
+  DeletionMemory memory_;
+  Deletes deletes_{MakeTools(), memory_, warn_once_, [this] { return may_send_; },
                    [this] { return ++prepared_ <= may_prepare_; }};
   KubeObjects maps_;
 };
@@ -95,6 +96,27 @@ TEST_F(DeletesTest, WhatIsNoLongerToBeSentIsNoFailedDelete) {
   EXPECT_EQ(kubernetes_.Count(""), before);
   EXPECT_TRUE(deletes_.results().empty());
   EXPECT_FALSE(deletes_.sent().any_accepted);
+}
+
+TEST_F(DeletesTest, WhatRunsNoPodsLeavesTheClusterAbleToServe) {
+  const auto maps = MakeMaps(1);
+  EXPECT_TRUE(Send(maps));
+  EXPECT_TRUE(deletes_.sent().any_accepted);
+  EXPECT_FALSE(deletes_.sent().in_pieces);
+  const KubeObject root = ObjectNamed("deployments", "spark-m");
+  memory_.is_frameworks = true;
+  EXPECT_TRUE(Send({&root}));
+  EXPECT_FALSE(deletes_.sent().in_pieces) << "a helper beside a framework's resource";
+  memory_.root_uid = "";
+  const KubeObject config = ObjectNamed("configmaps", "spark-config");
+  EXPECT_TRUE(Send({&config}));
+  EXPECT_TRUE(deletes_.sent().in_pieces) << "without a root there are only leftovers";
+}
+
+TEST_F(DeletesTest, AWorkloadThatGoesLeavesItInPieces) {
+  const KubeObject root = ObjectNamed("deployments", "spark-m");
+  EXPECT_TRUE(Send({&root}));
+  EXPECT_TRUE(deletes_.sent().in_pieces);
 }
 
 // Each rests on a read that is renewed.

@@ -117,6 +117,16 @@ TEST_F(LastLookTest, BehindThePointOfNoReturnStoppingStopsNothing) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
+// A finalizer holds the first wave, and the driver is back before the deadline.
+TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
+                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  EndAfter(minutes(1));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_EQ(Mark("phase"), "");
+}
+
 TEST_F(LastLookTest, TheMarksTellHowFarItIs) {
   MakeMap("other");
   Annotate(kRoot, "before-delete", kStep);
