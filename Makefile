@@ -43,14 +43,14 @@ plugin: ## the image, and kubectl's plugin made of it; URI is where its archives
 
 simulate: ## SEEDS=100000 histories in virtual time, from seed FIRST (else from any); MUTATIONS=yes: does it notice faults?
 	@scripts/setup $(if $(MUTATIONS),mutate)
-	@scripts/build dev simulation
+	@scripts/build optimized simulation
 	@$(if $(MUTATIONS),HISTORIES=$(or $(SEEDS),100000) scripts/mutate test/mutations/simulation.txt,\
-	  $(BUILD)/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
+	  build-optimized/test/simulation $(or $(SEEDS),100000) $(or $(FIRST),$(shell od -An -N4 -tu4 /dev/urandom)))
 
 explore: ## every order of events in a small world, with EVENTS=1 by people and faults: STATES=50000000 at most
 	@scripts/setup
-	@scripts/build dev explore
-	@$(BUILD)/test/explore $(or $(EVENTS),1) $(or $(STATES),50000000)
+	@scripts/build optimized explore
+	@build-optimized/test/explore $(or $(EVENTS),1) $(or $(STATES),50000000)
 
 mutate: ## puts FAULTS=400 faults, drawn with SEED, into a copy of the program (FILES): do the unit tests notice them?
 	@scripts/setup mutate

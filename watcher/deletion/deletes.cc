@@ -191,7 +191,7 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
 }
 
 // Without a root there are only leftovers.
-bool Deletes::RunsPods(const KubeObject& object) const {
+bool Deletes::LeavesInPieces(const KubeObject& object) const {
   if (memory_.root_uid.empty()) return true;
   return memory_.is_frameworks ? object.meta.uid == memory_.root_uid : CanBeMaster(object.type);
 }
@@ -200,7 +200,7 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
   const std::string& resource = object.type->plural;
   const bool is_accepted = !dry_run && result;
   sent_.any_accepted = sent_.any_accepted || is_accepted;
-  sent_.in_pieces = sent_.in_pieces || (is_accepted && RunsPods(object));
+  sent_.in_pieces = sent_.in_pieces || (is_accepted && LeavesInPieces(object));
   if (result) {
     sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);

@@ -64,7 +64,7 @@ class Deletes {
   std::size_t Concurrency() const;
   ApiRequest CollectionRequest(const KubeObject& claim, const AnnotationChanges& marks) const;
   bool NotePolicy(const std::vector<ApiResult>& results);
-  bool RunsPods(const KubeObject& object) const;
+  bool LeavesInPieces(const KubeObject& object) const;
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
   void CountResult(const std::string& resource, const char* result);
 
