@@ -1,5 +1,5 @@
 # precompile(NAME DIRECTORY...): gives all targets in the directories the precompiled header
-# precompiled/NAME.h. It holds for them only where they are compiled as it was.
+# scripts/precompiled/NAME.h. It holds for them only where they are compiled as it was.
 function(precompile name)
   set(targets)
   foreach(directory ${ARGN})
@@ -9,7 +9,7 @@ function(precompile name)
   file(WRITE ${PROJECT_BINARY_DIR}/precompiled/${name}.cc "")
   add_library(precompiled_${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled/${name}.cc)
   target_link_libraries(precompiled_${name} PRIVATE cluster_watcher_options)
-  target_precompile_headers(precompiled_${name} PRIVATE ${PROJECT_SOURCE_DIR}/precompiled/${name}.h)
+  target_precompile_headers(precompiled_${name} PRIVATE ${PROJECT_SOURCE_DIR}/scripts/precompiled/${name}.h)
   set_target_properties(precompiled_${name} PROPERTIES PCH_INSTANTIATE_TEMPLATES ON)
   foreach(target precompiled_${name} ${targets})
     get_target_property(type ${target} TYPE)

@@ -8,4 +8,4 @@
 #include <fstream>
 #include <sstream>
 
-#include "precompiled/program.h"
+#include "scripts/precompiled/program.h"
