@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
@@ -50,6 +51,12 @@ inline Result<std::string> ReadFile(const std::string& path, std::size_t limit, 
 // is empty where nobody writes to it.
 inline Result<std::string> ReadFileAgain(const std::string& path, std::size_t limit) {
   return ReadFile(path, limit, O_NONBLOCK);
+}
+
+// Whether nothing is there: what may not be looked at may be.
+inline bool IsMissing(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found;
 }
 
 }  // namespace cluster_watcher

@@ -11,7 +11,6 @@
 #include "probes/base/names.h"
 #include "probes/kube/base64.h"
 #include "probes/kube/exec_authenticator.h"
-#include "probes/kube/kubeconfig.h"
 #include "probes/kube/token_source.h"
 
 namespace cluster_watcher {
@@ -253,34 +252,6 @@ Result<ApiServer> Resolve(const Kubeconfig& config, const std::string& context_n
   return server;
 }
 
-bool IsMissing(const std::string& file) {
-  std::error_code ignored;
-  return std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found;
-}
-
-Result<ApiServer> FromFile(const std::string& file, const std::string& context) {
-  const Result<Kubeconfig> config = LoadKubeconfig(file);
-  if (!config) return Failure(config.error().message);
-  return Resolve(*config, context);
-}
-
-Result<ApiServer> FromList(const std::string& list, const std::string& context) {
-  Kubeconfig config;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(':', begin), list.size());
-    const std::string file = list.substr(begin, end - begin);
-    begin = end + 1;
-    if (file.empty() || IsMissing(file)) continue;
-    Result<Kubeconfig> next = LoadKubeconfig(file);
-    if (!next) return Failure(next.error().message);
-    Merge(config, *std::move(next));
-  }
-  if (config.files.empty()) {
-    return Failure("KUBECONFIG names " + list + ", of which no file exists; correct or unset it");
-  }
-  return Resolve(config, context);
-}
-
 Result<std::string> ReadServiceAccountFile(const std::string& file) {
   constexpr const char* kRemedy =
       "; the pod or its service account may have automountServiceAccountToken: false, which must "
@@ -324,25 +295,49 @@ Result<ApiServer> FromServiceAccount(const std::string& host, const std::string&
 
 }  // namespace
 
+Result<Kubeconfig> ApiServerPlace::Load() const {
+  return kind == Kind::kList ? LoadKubeconfigList(kubeconfig) : LoadKubeconfig(kubeconfig);
+}
+
+ApiServerPlace FindApiServerPlace(const std::string& kubeconfig, const Environment& environment) {
+  using Kind = ApiServerPlace::Kind;
+  const auto variable = [&environment](const char* name) { return environment(name).value_or(""); };
+  if (!kubeconfig.empty()) return {Kind::kFile, kubeconfig};
+  const std::string list = variable("KUBECONFIG");
+  if (!list.empty()) return {Kind::kList, list};
+  if (!variable("KUBERNETES_SERVICE_HOST").empty() &&
+      !variable("KUBERNETES_SERVICE_PORT").empty()) {
+    return {Kind::kPod, ""};
+  }
+  const std::string home = variable("HOME");
+  const std::string file = home + "/.kube/config";
+  if (!home.empty() && !IsMissing(file)) return {Kind::kFile, file};
+  return {};
+}
+
 Result<ApiServer> FindApiServer(const std::string& kubeconfig, const std::string& context,
                                 const Environment& environment,
                                 const std::string& service_account_directory) {
   const auto variable = [&environment](const char* name) { return environment(name).value_or(""); };
-  if (!kubeconfig.empty()) return FromFile(kubeconfig, context);
-  if (const std::string list = variable("KUBECONFIG"); !list.empty()) {
-    return FromList(list, context);
-  }
   const std::string host = variable("KUBERNETES_SERVICE_HOST");
-  const std::string port = variable("KUBERNETES_SERVICE_PORT");
-  if (!host.empty() && !port.empty()) {
-    if (context.empty()) return FromServiceAccount(host, port, service_account_directory);
-    return Failure("--context " + context +
-                   " needs a kubeconfig, but in this pod the service account would be used; name "
-                   "a file with --kubeconfig, or leave --context out");
-  }
-  if (const std::string home = variable("HOME"); !home.empty()) {
-    const std::string file = home + "/.kube/config";
-    if (!IsMissing(file)) return FromFile(file, context);
+  const ApiServerPlace place = FindApiServerPlace(kubeconfig, environment);
+  switch (place.kind) {
+    case ApiServerPlace::Kind::kFile:
+    case ApiServerPlace::Kind::kList: {
+      const Result<Kubeconfig> config = place.Load();
+      if (!config) return Failure(config.error().message);
+      return Resolve(*config, context);
+    }
+    case ApiServerPlace::Kind::kPod:
+      if (!context.empty()) {
+        return Failure("--context " + context +
+                       " needs a kubeconfig, but in this pod the service account would be used; "
+                       "name a file with --kubeconfig, or leave --context out");
+      }
+      return FromServiceAccount(host, variable("KUBERNETES_SERVICE_PORT"),
+                                service_account_directory);
+    case ApiServerPlace::Kind::kNone:
+      break;
   }
   return Failure(std::string("there is no kubeconfig, and this is not a pod: ") +
                  (host.empty() ? "KUBERNETES_SERVICE_HOST" : "KUBERNETES_SERVICE_PORT") +

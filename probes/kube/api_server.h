@@ -8,6 +8,7 @@
 #include <string>
 
 #include "probes/base/result.h"
+#include "probes/kube/kubeconfig.h"
 
 namespace cluster_watcher {
 
@@ -41,11 +42,20 @@ struct ApiServer {
   std::shared_ptr<ExecAuthenticator> plugin;
 };
 
-// Looks in `kubeconfig` and its `context` (--kubeconfig and --context; both may be empty), else in
-// $KUBECONFIG (a colon-separated list; the first definition of a name wins), else in the pod's
-// service account, else in $HOME/.kube/config. An error names the file or entry at fault.
-// Source: kubernetes.io "Organizing Cluster Access Using kubeconfig Files", "Accessing the
-// Kubernetes API from a Pod".
+// Where it is looked for: in `kubeconfig` (--kubeconfig, may be empty), else in $KUBECONFIG, else
+// in the pod's service account, else in $HOME/.kube/config if that is there. Source: kubernetes.io
+// "Organizing Cluster Access Using kubeconfig Files", "Accessing the Kubernetes API from a Pod".
+struct ApiServerPlace {
+  enum class Kind { kNone, kPod, kFile, kList };
+  Kind kind = Kind::kNone;
+  std::string kubeconfig;  // the file, or the list as in $KUBECONFIG
+
+  Result<Kubeconfig> Load() const;  // of a file or a list
+};
+ApiServerPlace FindApiServerPlace(const std::string& kubeconfig, const Environment& environment);
+
+// Finds it there, by the kubeconfig's `context` (--context, may be empty). An error names the file
+// or entry at fault.
 Result<ApiServer> FindApiServer(
     const std::string& kubeconfig, const std::string& context, const Environment& environment,
     const std::string& service_account_directory = "/var/run/secrets/kubernetes.io/serviceaccount");

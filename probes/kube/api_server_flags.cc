@@ -1,7 +1,5 @@
 #include "probes/kube/api_server_flags.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "probes/kube/exec_authenticator.h"
@@ -9,16 +7,6 @@
 
 namespace cluster_watcher {
 namespace {
-
-// Whether FindApiServer finds something without being told where.
-bool HasConfiguration(const Environment& environment) {
-  const auto variable = [&environment](const char* name) { return environment(name).value_or(""); };
-  const bool is_pod =
-      !variable("KUBERNETES_SERVICE_HOST").empty() && !variable("KUBERNETES_SERVICE_PORT").empty();
-  std::error_code ignored;
-  return is_pod || !variable("KUBECONFIG").empty() ||
-         std::filesystem::exists(variable("HOME") + "/.kube/config", ignored);
-}
 
 void DropCredentials(ApiServer& server) {
   for (std::string* credential :
@@ -64,7 +52,8 @@ Result<ApiServer> WithFlags(ApiServer server, const ApiServerFlags& flags) {
 Result<ApiServer> FindApiServer(const std::string& kubeconfig, const std::string& context,
                                 const Environment& environment, const ApiServerFlags& flags) {
   const bool is_anything_there =
-      !kubeconfig.empty() || !context.empty() || HasConfiguration(environment);
+      !context.empty() ||
+      FindApiServerPlace(kubeconfig, environment).kind != ApiServerPlace::Kind::kNone;
   auto found = flags.server.empty() || is_anything_there
                    ? FindApiServer(kubeconfig, context, environment)
                    : Result<ApiServer>(ApiServer());

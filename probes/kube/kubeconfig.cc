@@ -173,6 +173,17 @@ Result<Kubeconfig> ReadKubeconfig(JsonValue root, const std::string& file) {
   return config;
 }
 
+// Adds what `next` has and `config` lacks.
+void Merge(Kubeconfig& config, Kubeconfig next) {
+  config.files += (config.files.empty() ? "" : ":") + next.files;
+  if (config.current_context.empty()) config.current_context = std::move(next.current_context);
+  for (const auto entries : {&Kubeconfig::clusters, &Kubeconfig::users, &Kubeconfig::contexts}) {
+    for (KubeconfigEntry& entry : next.*entries) {
+      if (Find(config.*entries, entry.name) == nullptr) (config.*entries).push_back(entry);
+    }
+  }
+}
+
 }  // namespace
 
 const KubeconfigEntry* Find(const std::vector<KubeconfigEntry>& entries, const std::string& name) {
@@ -202,14 +213,21 @@ Result<Kubeconfig> LoadKubeconfig(const std::string& file) {
   return config;
 }
 
-void Merge(Kubeconfig& config, Kubeconfig next) {
-  config.files += (config.files.empty() ? "" : ":") + next.files;
-  if (config.current_context.empty()) config.current_context = std::move(next.current_context);
-  for (const auto entries : {&Kubeconfig::clusters, &Kubeconfig::users, &Kubeconfig::contexts}) {
-    for (KubeconfigEntry& entry : next.*entries) {
-      if (Find(config.*entries, entry.name) == nullptr) (config.*entries).push_back(entry);
-    }
+Result<Kubeconfig> LoadKubeconfigList(const std::string& list) {
+  Kubeconfig config;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(':', begin), list.size());
+    const std::string file = list.substr(begin, end - begin);
+    begin = end + 1;
+    if (file.empty() || IsMissing(file)) continue;
+    Result<Kubeconfig> next = LoadKubeconfig(file);
+    if (!next) return next;
+    Merge(config, *std::move(next));
   }
+  if (config.files.empty()) {
+    return Failure("KUBECONFIG names " + list + ", of which no file exists; correct or unset it");
+  }
+  return config;
 }
 
 }  // namespace cluster_watcher

@@ -50,7 +50,8 @@ std::string NamesOf(const std::vector<KubeconfigEntry>& entries);
 // Reads a file as kubectl does, but for a key that stands twice in a map: that is an error. An
 // error names the file, and the place, the entry or the field at fault.
 Result<Kubeconfig> LoadKubeconfig(const std::string& file);
-// Adds what `next` has and `config` lacks: the first definition of a name wins.
-void Merge(Kubeconfig& config, Kubeconfig next);
+// Reads the files of a colon-separated list as in $KUBECONFIG, but those that don't exist: the
+// first definition of a name wins.
+Result<Kubeconfig> LoadKubeconfigList(const std::string& list);
 
 }  // namespace cluster_watcher

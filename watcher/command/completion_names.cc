@@ -1,11 +1,10 @@
 #include "watcher/command/completion_names.h"
 
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "probes/base/names.h"
-#include "probes/kube/kubeconfig.h"
+#include "probes/kube/api_server.h"
 #include "watcher/command/driver_session.h"
 #include "watcher/command/time_limit.h"
 
@@ -18,17 +17,12 @@ constexpr std::size_t kSideBySide = 16;
 using Names = std::set<std::string>;
 
 Names FindContexts(const TextMap& flags, const Environment& environment) {
-  const auto variable = [&environment](const char* name) { return environment(name).value_or(""); };
   const auto flag = flags.find("kubeconfig");
-  std::string files = flag == flags.end() ? variable("KUBECONFIG") : flag->second;
-  if (files.empty()) files = variable("HOME") + "/.kube/config";
+  const auto config =
+      FindApiServerPlace(flag == flags.end() ? "" : flag->second, environment).Load();
   Names names;
-  std::istringstream list(files);
-  for (std::string file; std::getline(list, file, ':');) {
-    const auto config = LoadKubeconfig(file);
-    if (!config) continue;
-    for (const KubeconfigEntry& context : config->contexts) names.insert(context.name);
-  }
+  if (!config) return names;
+  for (const KubeconfigEntry& context : config->contexts) names.insert(context.name);
   return names;
 }
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "probes/masters.h"
+#include "probes/owner_kinds.h"
 #include "watcher/decision/rules.h"
 
 namespace cluster_watcher {
@@ -192,8 +192,8 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
 
 // Without a root there are only leftovers.
 bool Deletes::LeavesInPieces(const KubeObject& object) const {
-  if (memory_.root_uid.empty()) return true;
-  return memory_.is_frameworks ? object.meta.uid == memory_.root_uid : CanBeMaster(object.type);
+  if (memory_.root_uid.empty() || object.meta.uid == memory_.root_uid) return true;
+  return !memory_.is_frameworks && IsWorkload(object.type);
 }
 
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {

@@ -74,6 +74,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
 void Deletion::Take(const DeletionOrder& order) {
   mandate_.Take(order);
   is_taken_ = true;
+  late_.all = 0;  // on its evidence nothing was tried yet
 }
 
 bool Deletion::FindWhyRootStays() {
@@ -122,7 +123,10 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   }
   if (!view_) view_ = reader_.Read(late);
   if (auto why = mandate_.WhyEnded()) {
-    return why == DeletionEnd::kRootGone && IsRootInDoubt() ? EndWithRoot(late) : why;
+    if (why != DeletionEnd::kRootGone) return why;
+    if (IsRootInDoubt()) return EndWithRoot(late);
+    if (!IsWhole()) SettleClaims();
+    return why;
   }
   LetGoOfClaims();
   // Where the root can't be read either, the API server is away.

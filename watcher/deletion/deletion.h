@@ -1,7 +1,8 @@
 // Deletes a condemned cluster in passes: each lists the members, reads the master root, and sends
 // the deletes that are due, each by the UID that was listed. The root goes last. Errors are
 // retried. Until the first delete is accepted the cluster is whole, and each send needs fresh
-// evidence; after it nothing but the root says when to stop.
+// evidence; until what runs the pods is deleted, evidence of the last minute; then nothing but the root
+// says when to stop.
 #pragma once
 
 #include <functional>
@@ -51,6 +52,9 @@ class Deletion {
   // members that are listed now, without marks, until `deadline`. `read_other_master` reads whether
   // there is a master that wasn't there: kOurs, kGone or kUnknown.
   DeletionEnd DeleteListed(MonotonicTime deadline, std::function<RootState()> read_other_master);
+
+  // Whether nothing is deleted yet, as far as we know.
+  bool IsWhole() const { return !deletes_.sent().any_accepted; }
 
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();

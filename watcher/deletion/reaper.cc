@@ -171,8 +171,11 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    const std::string gone = deletion ? WhatIsGone(deletion->first_deleted()) : "";
-    auto condemned = LastLook(of, gone, progress.announced ? std::stop_token() : stop);
+    const bool has_begun = deletion && !deletion->IsWhole();
+    Case now = of;
+    now.is_resumed = of.is_resumed || has_begun;
+    now.gone = has_begun ? WhatIsGone(deletion->first_deleted()) : "";
+    auto condemned = LastLook(now, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
@@ -184,7 +187,8 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (steps_.RunBefore(*condemned, DeadlineOf(progress))) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
-    const bool is_over = tools_.gives_up && tools_.clock.Now() >= DeadlineOf(progress);
+    const bool is_over =
+        tools_.gives_up && deletion->IsWhole() && tools_.clock.Now() >= DeadlineOf(progress);
     if (outcome != DeletionEnd::kStale || is_over) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
@@ -211,41 +215,43 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
   return {std::move(snapshot), std::move(decision)};
 }
 
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of, const std::string& gone,
+Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
                                                         const std::stop_token& stop) {
   JudgedLook look;
+  const bool has_begun = !of.gone.empty();
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
-    if (attempt > 0) Wait(Backoff(attempt), stop);
+    if (attempt > 0) Wait(has_begun ? LongBackoff(attempt) : Backoff(attempt), stop);
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next, gone)};
+    if (has_begun && std::holds_alternative<AwaitRead>(next)) continue;
+    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
     const ApiError& error = written.error();
     if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
       return Unexpected{
-          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message}, gone)};
+          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
   // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
+  if (has_begun) return Unexpected{TurnBack(of, look, AwaitRead{})};
   return Unexpected{TurnBack(
-      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"},
-      gone)};
+      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
-                                 const AfterCondemning& next, const std::string& gone) {
+                                 const AfterCondemning& next) {
   if (std::holds_alternative<AwaitRead>(next)) {
     warn_once_("the deletion waits: " + look.decision.detail);
     return Outcome::kSpared;
   }
   if (std::holds_alternative<Yield>(next)) return Overtaken();
   Spare why = std::get<Spare>(next);
-  why.detail += gone;
+  why.detail += of.gone;
   if (!of.is_resumed) {
     return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
   }
@@ -367,7 +373,7 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
       return Outcome::kSpared;
     case DeletionEnd::kStale:
     case DeletionEnd::kGivenUp:
-      given_up_ = (deletion.first_deleted().empty() ? "nothing" : "not all") +
+      given_up_ = (deletion.IsWhole() ? "nothing" : "not all") +
                   std::string(" of it could be deleted by the deadline") +
                   WhatIsLeft(deletion.StillThere());
       tools_.log.warn("{}", given_up_);

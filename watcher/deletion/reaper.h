@@ -69,7 +69,8 @@ class Reaper {
  private:
   // Whose deletion it is, and of whose cluster.
   struct Case : Condemnation {
-    KubeObject root;  // as it was condemned, or its deletion resumed
+    KubeObject root;        // as it was condemned, or its deletion resumed
+    std::string gone = {};  // for people: what this deletion has deleted already
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
@@ -80,12 +81,9 @@ class Reaper {
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(const Case& of, const std::stop_token& stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
-  // `gone`: what was deleted already, for people.
-  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::string& gone,
-                                          const std::stop_token& stop);
+  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.
-  Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next,
-                   const std::string& gone);
+  Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next);
   // Writes the point of no return on what `look` read; the error is that of the write, or kNotSent:
   // its evidence grew old.
   Result<DeletionOrder, ApiError> WritePointOfNoReturn(const Case& of, JudgedLook& look,

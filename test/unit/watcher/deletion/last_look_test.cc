@@ -127,6 +127,29 @@ TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
   EXPECT_EQ(Mark("phase"), "");
 }
 
+// The deletion that was begun goes on where it was: at the deadline what is left goes.
+TEST_F(LastLookTest, ADoubtWhenItIsRepeatedWaits) {
+  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
+                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  clock_.At(clock_.elapsed + seconds(50), [this] {
+    RefuseUntil(clock_.elapsed + seconds(40), "GET", "/deployments?", 503);
+  });
+  EndAfter(minutes(12));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone) << log_text_.str();
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_LT(clock_.elapsed, minutes(11));
+}
+
+TEST_F(LastLookTest, ACommandThatGivesUpSendsTheRestAtTheDeadline) {
+  settings_.settings.delete_deadline = minutes(1);
+  gives_up_ = true;
+  StartWatcher();
+  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
+                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  Condemn();
+  EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
+}
+
 TEST_F(LastLookTest, TheMarksTellHowFarItIs) {
   MakeMap("other");
   Annotate(kRoot, "before-delete", kStep);
