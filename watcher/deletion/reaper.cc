@@ -65,9 +65,8 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   // For whoever resumes it, also where no watcher has recorded the owner.
   marks.merge(snapshot.seen ? OwnerMarks(*snapshot.seen)
                             : AnnotationChanges{{annotation::kRecordedOwner, std::nullopt}});
-  for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned)) {
+  for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned))
     marks[key] = value;
-  }
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(marks, kMarksTimeout);
   // A failure that passes must not cost another grace period.
@@ -167,15 +166,11 @@ Reaper::Outcome Reaper::Overtaken() {
   return Outcome::kOvertaken;
 }
 
-Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop) {
+Reaper::Outcome Reaper::CarryThrough(Case of, const std::stop_token& stop) {
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    const bool has_begun = deletion && !deletion->IsWhole();
-    Case now = of;
-    now.is_resumed = of.is_resumed || has_begun;
-    now.gone = has_begun ? WhatIsGone(deletion->first_deleted()) : "";
-    auto condemned = LastLook(now, progress.announced ? std::stop_token() : stop);
+    auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
     if (!condemned) return condemned.error();
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
@@ -193,6 +188,8 @@ Reaper::Outcome Reaper::CarryThrough(const Case& of, const std::stop_token& stop
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
     tools_.log.info("the cluster's pods are all there, and the evidence is old: looking again");
+    of.is_resumed = of.is_resumed || !deletion->IsWhole();
+    of.gone = WhatIsGone(deletion->first_deleted());
     Wait(LongBackoff(rounds++), {});
   }
 }
@@ -218,14 +215,13 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
 Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
                                                         const std::stop_token& stop) {
   JudgedLook look;
-  const bool has_begun = !of.gone.empty();
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
-    if (attempt > 0) Wait(has_begun ? LongBackoff(attempt) : Backoff(attempt), stop);
+    if (attempt > 0) Wait(of.gone.empty() ? Backoff(attempt) : LongBackoff(attempt), stop);
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (has_begun && std::holds_alternative<AwaitRead>(next)) continue;
+    if (!of.gone.empty() && std::holds_alternative<AwaitRead>(next)) continue;
     if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
@@ -238,7 +234,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
   }
   // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-  if (has_begun) return Unexpected{TurnBack(of, look, AwaitRead{})};
+  if (!of.gone.empty()) return Unexpected{TurnBack(of, look, AwaitRead{})};
   return Unexpected{TurnBack(
       of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
@@ -305,7 +301,6 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const KubeObject& object, bool co
     const auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
     if (written) return true;
     warn_once_("marks: " + written.error().message);
-    // Controllers write status all the time.
     if (written.error().failure != ApiFailure::kConflict) return false;
   }
   return false;

@@ -79,7 +79,7 @@ class Reaper {
   };
 
   // The last look, the steps before and the deletion.
-  Outcome CarryThrough(const Case& of, const std::stop_token& stop);
+  Outcome CarryThrough(Case of, const std::stop_token& stop);
   // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
   Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.

@@ -131,9 +131,8 @@ TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
 TEST_F(LastLookTest, ADoubtWhenItIsRepeatedWaits) {
   MakeMap("held", R"(,"finalizers":["example.com/held"],)"
                   R"("annotations":{"cluster-watcher/delete-order":"-1"})");
-  clock_.At(clock_.elapsed + seconds(50), [this] {
-    RefuseUntil(clock_.elapsed + seconds(40), "GET", "/deployments?", 503);
-  });
+  clock_.At(clock_.elapsed + seconds(50),
+            [this] { RefuseUntil(clock_.elapsed + seconds(40), "GET", "/deployments?", 503); });
   EndAfter(minutes(12));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone) << log_text_.str();
   EXPECT_FALSE(Exists(kRoot));
