@@ -22,7 +22,10 @@ void MuchOlder(Age& age, bool by_minutes) {
 
 void Pass(State& state, bool by_minutes) {
   World& world = state.world;
-  if (IsUsed(world)) Older(world.used_for, by_minutes);
+  if (IsUsed(world)) {
+    Older(world.used_for, by_minutes);
+    MuchOlder(world.used_for, by_minutes);
+  }
   if (world.keep) Older(world.kept_for, by_minutes);
   if (world.phase == 2) MuchOlder(world.deleting_for, by_minutes);
   if (world.root.presence == Presence::kGone) Older(world.root_gone_for, by_minutes);
@@ -32,7 +35,10 @@ void Pass(State& state, bool by_minutes) {
     if (process.seen_phase != 0) MuchOlder(process.seen_age, by_minutes);
     if (process.count > 0 && stage == Stage::kIdle) Older(process.span, by_minutes, 1);
     if (stage == Stage::kIdle) continue;
-    if (stage != Stage::kCondemned && process.accepted == 0) Older(process.look_age, by_minutes);
+    if (stage != Stage::kCondemned && process.IsAbleToServe()) {
+      Older(process.look_age, by_minutes);
+      if (process.accepted != 0) MuchOlder(process.look_age, by_minutes);
+    }
     if (process.is_root_read) Older(process.root_age, by_minutes);
     if (stage >= Stage::kBegun || process.has_view) MuchOlder(process.began_age, by_minutes);
   }
@@ -76,7 +82,7 @@ void Forget(Process& process) {
       process.reason = process.read_generation = process.phase = process.by = 0;
       process.deleting_for = process.deleting_serial = process.recorded = 0;
       process.has_root = process.is_root_as_read = false;
-      if (before.accepted != 0) process.look_age = 0;
+      if (!before.IsAbleToServe()) process.look_age = 0;
       break;
   }
   if (before.stage != Stage::kLooked) {

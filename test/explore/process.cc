@@ -140,7 +140,13 @@ class Stepper {
  private:
   bool IsAsked() const { return number_ == kCommand; }
   Who MyMark() const { return static_cast<Who>(number_ + 1); }
-  Duration LookLasts() const { return me_.accepted == 0 ? kFreshEvidence : Duration::max(); }
+  SentDeletes Sent() const {
+    SentDeletes sent;
+    sent.any_accepted = me_.accepted != 0;
+    sent.in_pieces = !me_.IsAbleToServe();
+    return sent;
+  }
+  Duration LookLasts() const { return cluster_watcher::LookLasts(Sent()); }
   bool IsLate() const { return Length(me_.began_age) >= kDeadline; }
   std::string Reads() const { return ToString(static_cast<Reason>(me_.reason)); }
 
@@ -350,18 +356,20 @@ class Stepper {
     const Snapshot look = LookOf(me_, number_);
     Decision decision;
     decision.reason = static_cast<Reason>(me_.reason);
-    Condemnation of{Id(number_), "", IsAsked(), me_.is_resumed};
+    Condemnation of{Id(number_), "", IsAsked(), me_.is_resumed || me_.accepted != 0};
     if (!me_.is_resumed) of.owner_identity = "lab/bob/" + OwnerUid(me_.condemned_generation);
     const AfterCondemning next = NextAfterCondemning(of, look, decision);
     if (std::holds_alternative<cluster_watcher::Spare>(next)) {
       Spare();
       return "spares it";
     }
+    me_.stage = Stage::kCondemned;
+    const bool waits = std::holds_alternative<cluster_watcher::AwaitRead>(next);
+    if (waits && me_.accepted != 0) return "waits for what it can't read";
     if (!std::holds_alternative<cluster_watcher::Begin>(next)) {
       BackToWatching();
       return "leaves it";
     }
-    me_.stage = Stage::kCondemned;
     if (Length(me_.look_age) >= kFreshEvidence) return "finds its evidence too old";
     if (!Write(static_cast<int>(Phase::kDeleting), MyMark())) return "can't begin";
     me_.stage = me_.has_view ? Stage::kListed : Stage::kBegun;
@@ -427,10 +435,10 @@ class Stepper {
     for (const std::uint8_t object : {kWorker0, kWorker1, kConfig}) {
       if (me_.known & object) pass.memory.listed.emplace(uid(object), 0);
     }
+    pass.sent = Sent();
     for (const std::uint8_t object : {kWorker0, kWorker1, kConfig, kRootObject}) {
       if (me_.accepted & object) pass.sent.accepted_at.emplace(uid(object), kNow);
     }
-    pass.sent.any_accepted = pass.sent.in_pieces = me_.accepted != 0;
     KubeObjects objects;
     if (me_.view & (kWorker0 | kWorker1)) {
       objects.push_back(Object(deployments, me_.view & kWorker0 ? "w0" : "w1"));
@@ -578,7 +586,8 @@ class Stepper {
   // What must not happen when a delete arrives.
   void Check(std::uint8_t object) {
     const bool is_used = world_.driver != Driver::kAbsent || world_.hold;
-    if (!IsAsked() && is_used && world_.used_for >= kOld && me_.accepted == 0) {
+    const Age seen_by = me_.accepted == 0 ? kOld : kVeryOld;
+    if (!IsAsked() && is_used && world_.used_for >= seen_by && me_.IsAbleToServe()) {
       broken_ = "something is deleted of a cluster that is in use";
     }
     if (!IsAsked() && world_.keep && world_.kept_for >= kOld) {

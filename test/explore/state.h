@@ -125,6 +125,9 @@ struct Process {
   bool is_root_fresh = false;    // nothing was written on it since that
   std::uint8_t unsent = 0;       // objects of the pass that are still to be sent
   bool takes_marks_off = false;  // it has spared the cluster, and its marks are still there
+
+  // Whether it has deleted nothing that runs pods.
+  bool IsAbleToServe() const { return (accepted & (kWorker0 | kWorker1 | kRootObject)) == 0; }
 };
 
 inline constexpr int kProcesses = 3;
