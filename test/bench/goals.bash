@@ -68,21 +68,21 @@ measure_exec() {
   local round who
   say "exec of version, 200 runs each"
   for round in {1..5}; do
-    build/stopwatch 40 "" /bin/true >>"$work/version-true"
+    build-optimized/stopwatch 40 "" /bin/true >>"$work/version-true"
     for who in $(those watching); do
       case $who in
         ours) command=("$binary" version) ;;
         kubectl_loop) command=(kubectl version --client) ;;
         *) command=("$peers/$who" version) ;;
       esac
-      build/stopwatch 40 "" "${command[@]}" >>"$work/version-$who"
+      build-optimized/stopwatch 40 "" "${command[@]}" >>"$work/version-$who"
     done
   done
   say "exec to first verdict, 20 runs each"
   for round in {0..20}; do
     for who in "${available[@]}"; do
       command_of "$who" spark bob 5s
-      build/stopwatch 1 "$verdict" "${command[@]}" >>"$work/first-$who"
+      build-optimized/stopwatch 1 "$verdict" "${command[@]}" >>"$work/first-$who"
       # What the first leaves behind, as kubectl's discovery, the others find.
       ((round > 0)) || : >"$work/first-$who"
     done
@@ -126,12 +126,12 @@ measure_cpu() {
 # api_server_rate SECONDS: the µs of CPU that it uses in one second.
 api_server_rate() {
   local began now before
-  before=$(build/cpu_clock "$apiserver")
+  before=$(build-optimized/cpu_clock "$apiserver")
   clock
   began=$now
   sleep "$1"
   clock
-  awk -v c=$(($(build/cpu_clock "$apiserver") - before)) -v t=$((now - began)) 'BEGIN { print c / t * 1e6 }'
+  awk -v c=$(($(build-optimized/cpu_clock "$apiserver") - before)) -v t=$((now - began)) 'BEGIN { print c / t * 1e6 }'
 }
 # crowd WHO COUNT INTERVAL: starts COUNT of them within 5 s, since those that poll at the same moment
 # cost the API server less than a fleet does, and waits for the first verdict of each.
@@ -305,7 +305,7 @@ bare_members() {
   configmaps "$1" "$2" "bench-bare: $1" | create
   kubectl -n "$namespace" get configmaps -l "bench-bare=$1" -o 'jsonpath={range .items[*]}'"/api/v1/namespaces/$namespace/configmaps/"'{.metadata.name} {.metadata.uid} {.metadata.resourceVersion}{"\n"}{end}' >"$work/bare"
   (($(wc -l <"$work/bare") == $2)) || die "there are $(wc -l <"$work/bare") of $2 ConfigMaps"
-  build/bare_deletes "$APISERVER" "$APISERVER_CA" "$work/token" <"$work/bare"
+  build-optimized/bare_deletes "$APISERVER" "$APISERVER_CA" "$work/token" <"$work/bare"
 }
 measure_members() {
   local count=$1 run runs=$rounds verified memory opened deleted
@@ -345,7 +345,7 @@ measure_residence() {
     ended "long-$who"
   done
   # Of kubectl the process that asks, while it does.
-  build/stopwatch 5 "" kubectl -n "$namespace" get deployment bob -o name |
+  build-optimized/stopwatch 5 "" kubectl -n "$namespace" get deployment bob -o name |
     while read -r _ kib; do kib_to_mb "$kib"; done >"$work/resident.kubectl_loop"
 }
 resident_limit() {

@@ -86,7 +86,7 @@ polled_by() { polls_of "$1" "$2" && ((polls >= $3)); }
 cpu_of() {
   local line clock
   local -a fields
-  clock=$(build/cpu_clock "$1")
+  clock=$(build-optimized/cpu_clock "$1")
   line=$(<"/proc/$1/stat")
   read -r -a fields <<<"${line##*) }"
   echo $((clock + (fields[13] + fields[14]) * 1000000 / $(getconf CLK_TCK)))

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "probes/base/duration_text.h"
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
 #include "watcher/deletion/deletion.h"
@@ -61,12 +60,11 @@ Reaper::Outcome Reaper::Condemn(const WatcherId& me, const Snapshot& snapshot,
   marks_to_take_off_ = false;
   refused_by_policy_ = false;
   given_up_.clear();
-  AnnotationChanges marks = WithoutProtocolMarks();  // what an earlier one left
+  AnnotationChanges marks = CondemnedMarks(me, decision.reason, Phase::kCondemned);
   // For whoever resumes it, also where no watcher has recorded the owner.
   marks.merge(snapshot.seen ? OwnerMarks(*snapshot.seen)
                             : AnnotationChanges{{annotation::kRecordedOwner, std::nullopt}});
-  for (auto& [key, value] : CondemnedMarks(me, decision.reason, Phase::kCondemned))
-    marks[key] = value;
+  marks.merge(WithoutProtocolMarks());  // what an earlier one left
   MasterRoot root(tools_.client, *snapshot.root);
   auto written = root.WriteMarks(marks, kMarksTimeout);
   // A failure that passes must not cost another grace period.
@@ -217,11 +215,11 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
   JudgedLook look;
   for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
     tools_.turn({});
-    if (attempt > 0) Wait(of.gone.empty() ? Backoff(attempt) : LongBackoff(attempt), stop);
+    if (attempt > 0) Wait(of.HasDeleted() ? LongBackoff(attempt) : Backoff(attempt), stop);
     look = LookAt(of, stop);
     if (stop.stop_requested()) break;
     const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (!of.gone.empty() && std::holds_alternative<AwaitRead>(next)) continue;
+    if (of.HasDeleted() && std::holds_alternative<AwaitRead>(next)) continue;
     if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return *std::move(written);
@@ -234,7 +232,7 @@ Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
   }
   // A watcher that is told to stop leaves its marks to the next one.
   if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-  if (!of.gone.empty()) return Unexpected{TurnBack(of, look, AwaitRead{})};
+  if (of.HasDeleted()) return Unexpected{TurnBack(of, look, AwaitRead{})};
   return Unexpected{TurnBack(
       of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
@@ -301,6 +299,7 @@ bool Reaper::TakeMarksOff(const WatcherId& me, const KubeObject& object, bool co
     const auto written = root.WriteMarks(WithoutProtocolMarks(), kMarksTimeout);
     if (written) return true;
     warn_once_("marks: " + written.error().message);
+    // Controllers write status all the time.
     if (written.error().failure != ApiFailure::kConflict) return false;
   }
   return false;

@@ -71,6 +71,8 @@ class Reaper {
   struct Case : Condemnation {
     KubeObject root;        // as it was condemned, or its deletion resumed
     std::string gone = {};  // for people: what this deletion has deleted already
+
+    bool HasDeleted() const { return !gone.empty(); }
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {

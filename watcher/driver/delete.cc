@@ -1,6 +1,5 @@
 #include "watcher/driver/delete.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

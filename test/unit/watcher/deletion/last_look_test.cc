@@ -20,6 +20,11 @@ using std::chrono::seconds;
 class LastLookTest : public ReaperLab {
  protected:
   std::size_t Patches() { return MarksWritten(); }
+  // A finalizer holds it until the deadline.
+  void MakeHeldFirstWave() {
+    MakeMap("held", R"(,"finalizers":["example.com/held"],)"
+                    R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  }
   // The root is changed before each write of ours from the `first` on.
   void ConflictFrom(int first) {
     kubernetes_.on_request = [this, first, seen = 0](const Request& request, const User&) mutable {
@@ -117,10 +122,9 @@ TEST_F(LastLookTest, BehindThePointOfNoReturnStoppingStopsNothing) {
   EXPECT_FALSE(Exists(kRoot));
 }
 
-// A finalizer holds the first wave, and the driver is back before the deadline.
+// The driver is back before the deadline.
 TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
-  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
-                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  MakeHeldFirstWave();
   EndAfter(minutes(1));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
   EXPECT_TRUE(Exists(kRoot));
@@ -129,8 +133,7 @@ TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
 
 // The deletion that was begun goes on where it was: at the deadline what is left goes.
 TEST_F(LastLookTest, ADoubtWhenItIsRepeatedWaits) {
-  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
-                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  MakeHeldFirstWave();
   clock_.At(clock_.elapsed + seconds(50),
             [this] { RefuseUntil(clock_.elapsed + seconds(40), "GET", "/deployments?", 503); });
   EndAfter(minutes(12));
@@ -143,8 +146,7 @@ TEST_F(LastLookTest, ACommandThatGivesUpSendsTheRestAtTheDeadline) {
   settings_.settings.delete_deadline = minutes(1);
   gives_up_ = true;
   StartWatcher();
-  MakeMap("held", R"(,"finalizers":["example.com/held"],)"
-                  R"("annotations":{"cluster-watcher/delete-order":"-1"})");
+  MakeHeldFirstWave();
   Condemn();
   EXPECT_FALSE(Exists(kRoot)) << log_text_.str();
 }

@@ -270,10 +270,21 @@ TEST(PassPlan, WhenItIsOver) {
 }
 
 // A list with gaps may lack what says that a claim's StatefulSet stays.
+TEST(PassPlan, HowLongALookLasts) {
+  SentDeletes sent;
+  EXPECT_EQ(LookLasts(sent), kFreshEvidence);
+  sent.any_accepted = true;
+  EXPECT_EQ(LookLasts(sent), std::chrono::minutes(1));
+  sent.in_pieces = true;
+  EXPECT_EQ(LookLasts(sent), Duration::max());
+}
+
 TEST(PassPlan, ClaimsAreMarkedForCollectionOnceSomethingIsDeletedAndAllIsKnown) {
   World world;
   EXPECT_FALSE(world.End().collects);
-  world.sent.any_accepted = world.sent.in_pieces = true;
+  world.sent.any_accepted = true;
+  EXPECT_FALSE(world.End().collects) << "it can serve its driver still, which needs them";
+  world.sent.in_pieces = true;
   EXPECT_TRUE(world.End().collects);
   world.view.complete = false;
   EXPECT_FALSE(world.End().collects);
