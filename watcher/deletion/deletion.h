@@ -1,8 +1,8 @@
 // Deletes a condemned cluster in passes: each lists the members, reads the master root, and sends
 // the deletes that are due, each by the UID that was listed. The root goes last. Errors are
 // retried. Until the first delete is accepted the cluster is whole, and each send needs fresh
-// evidence; until what runs the pods is deleted, evidence of the last minute; then nothing but the root
-// says when to stop.
+// evidence; until what runs the pods is deleted, evidence of the last minute; then nothing but the
+// root says when to stop.
 #pragma once
 
 #include <functional>
