@@ -202,10 +202,10 @@ TEST_F(DeleteCommand, ASelectorIsAboutMasterRoots) {
 TEST_F(DeleteCommand, ItsTimeIsOverAndTheDeletionGoesOn) {
   MakeOwnCluster();
   MakeMember("held", true);
-  EXPECT_EQ(Said(1, {"none", "--timeout=2s"}),
+  EXPECT_EQ(Said(1, {"none", "--timeout=20s"}),
             WhereItWrites() +
-                "cluster-watcher: timed out after 2s: cluster spark is being deleted\n"
-                "cluster-watcher: timed out after 2s: cluster none is not deleted\n");
+                "cluster-watcher: timed out after 20s: cluster spark is being deleted\n"
+                "cluster-watcher: timed out after 20s: cluster none is not deleted\n");
   EXPECT_FALSE(Exists("deployments", "spark-w"));
   api().ReleaseFinalizers("configmaps", ns_, "held");
   EXPECT_TRUE(Eventually([&] { return Members().empty(); }));
