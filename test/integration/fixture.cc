@@ -312,7 +312,7 @@ testing::AssertionResult IntegrationTest::Finishes(Watcher& watcher) {
 testing::AssertionResult IntegrationTest::PollsOn(Watcher& watcher, int polls) {
   const double before = watcher.Polls();
   const auto all = Eventually([&] { return watcher.Polls() >= before + polls; },
-                              std::chrono::seconds(kSanitized ? 15 : 3));
+                              std::chrono::seconds(IsSanitized() ? 15 : 3));
   if (all || Eventually([&] { return watcher.Polls() > before; })) {
     return testing::AssertionSuccess();
   }

@@ -23,6 +23,7 @@ struct Options {
   bool real = false;
   std::string control_plane;  // the directory of a running, shared one
   std::string binary;         // the program under test
+  bool sanitized = false;     // it is: that slows everything down and distorts memory figures
   std::string scripts;        // start a real control plane
   std::string definitions;    // of custom kinds
 };
@@ -31,13 +32,6 @@ inline constexpr char kCluster[] = "spark";
 inline constexpr char kClusterLabel[] = "oshinko-cluster";
 inline constexpr char kMaster[] = "spark-m";
 inline constexpr char kAccount[] = "watcher";
-
-// Sanitizers slow everything down and distort memory figures.
-#ifdef CLUSTER_WATCHER_SANITIZED
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // Waits until `condition` holds.
 template <typename Condition>
@@ -75,6 +69,7 @@ class Kubernetes : public testing::Environment {
   std::unique_ptr<Api> api_;
 };
 inline Kubernetes* kubernetes = nullptr;
+inline bool IsSanitized() { return kubernetes->GetOptions().sanitized; }
 
 class IntegrationTest : public testing::Test {
  protected:

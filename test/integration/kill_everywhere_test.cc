@@ -235,7 +235,7 @@ class KillEverywhere : public IntegrationTest {
     RecordProperty("requests", last);
     EXPECT_GT(last, 40);
     std::vector<Stroke> strokes;
-    const bool few = kubernetes->GetOptions().real || kSanitized;
+    const bool few = kubernetes->GetOptions().real || IsSanitized();
     for (int request = 1; request <= last; request += few ? long_stride : stride) {
       for (const bool answered : {false, true}) {
         // With few strokes, alternates between before and after.

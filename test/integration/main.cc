@@ -1,5 +1,5 @@
-// integration_test --kubernetes=small|real [--control-plane=DIR] [--binary=FILE] [--scripts=DIR]
-//                  [--definitions=DIR] [gtest's flags]
+// integration_test --kubernetes=small|real [--control-plane=DIR] [--binary=FILE] [--sanitized]
+//                  [--scripts=DIR] [--definitions=DIR] [gtest's flags]
 #include <signal.h>
 
 #include <filesystem>
@@ -29,6 +29,8 @@ std::optional<Options> ParseArguments(int count, char** arguments) {
       options.real = true;
     } else if (flag == "--binary") {
       options.binary = value;
+    } else if (argument == "--sanitized") {
+      options.sanitized = true;
     } else if (flag == "--scripts") {
       options.scripts = value;
     } else if (flag == "--definitions") {
@@ -49,7 +51,7 @@ int main(int count, char** arguments) {
   const auto options = ParseArguments(count, arguments);
   if (!options || !std::filesystem::exists(options->binary)) {
     std::cerr << "Usage: integration_test [--kubernetes=small|real] [--control-plane=DIR] "
-                 "[--binary=FILE] [--scripts=DIR] [--definitions=DIR]\n"
+                 "[--binary=FILE] [--sanitized] [--scripts=DIR] [--definitions=DIR]\n"
                  "FILE, the program under test, must exist. A real Kubernetes is started, unless "
                  "DIR is that of one that runs.\n";
     return 2;

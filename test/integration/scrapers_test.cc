@@ -145,7 +145,7 @@ class Offenders {
     threads_.emplace_back([this, misdeed = std::move(misdeed)] {
       for (int i = 0; !stop_; ++i) {
         misdeed(i);
-        std::this_thread::sleep_for(milliseconds(kSanitized ? 100 : 2));
+        std::this_thread::sleep_for(milliseconds(IsSanitized() ? 100 : 2));
       }
     });
   }
@@ -244,11 +244,11 @@ TEST_F(BadScrapers, HoldUpNeitherOthersNorTheWatch) {
     EXPECT_GE(good.Answers(), 20);
     EXPECT_EQ(good.Failures(), 0);
     // Prometheus gives up after 10 s. What the sanitizers make of time and memory says nothing.
-    if (!kSanitized) {
+    if (!IsSanitized()) {
       EXPECT_LT(good.Slowest(), std::chrono::seconds(10));
     }
   }
-  if (!kSanitized) {
+  if (!IsSanitized()) {
     EXPECT_LT(Memory(watcher), memory + 8e6);
   }
   EXPECT_EQ(watcher.Polls("unknown"), unknown);
