@@ -35,7 +35,7 @@ void Pass(State& state, bool by_minutes) {
     if (process.seen_phase != 0) MuchOlder(process.seen_age, by_minutes);
     if (process.count > 0 && stage == Stage::kIdle) Older(process.span, by_minutes, 1);
     if (stage == Stage::kIdle) continue;
-    if (stage != Stage::kCondemned && process.IsAbleToServe()) {
+    if (stage != Stage::kCondemned && process.LooksAgain()) {
       Older(process.look_age, by_minutes);
       if (process.accepted != 0) MuchOlder(process.look_age, by_minutes);
     }
@@ -82,7 +82,7 @@ void Forget(Process& process) {
       process.reason = process.read_generation = process.phase = process.by = 0;
       process.deleting_for = process.deleting_serial = process.recorded = 0;
       process.has_root = process.is_root_as_read = false;
-      if (!before.IsAbleToServe()) process.look_age = 0;
+      if (!before.LooksAgain()) process.look_age = 0;
       break;
   }
   if (before.stage != Stage::kLooked) {

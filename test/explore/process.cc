@@ -143,10 +143,10 @@ class Stepper {
   SentDeletes Sent() const {
     SentDeletes sent;
     sent.any_accepted = me_.accepted != 0;
-    sent.in_pieces = !me_.IsAbleToServe();
+    if (!me_.LooksAgain()) sent.accepted_at.emplace("root", MonotonicTime{});
     return sent;
   }
-  Duration LookLasts() const { return cluster_watcher::LookLasts(Sent()); }
+  Duration LookLasts() const { return cluster_watcher::LookLasts(Sent(), "root"); }
   bool IsLate() const { return Length(me_.began_age) >= kDeadline; }
   std::string Reads() const { return ToString(static_cast<Reason>(me_.reason)); }
 
@@ -358,14 +358,21 @@ class Stepper {
     decision.reason = static_cast<Reason>(me_.reason);
     Condemnation of{Id(number_), "", IsAsked(), me_.is_resumed || me_.accepted != 0};
     if (!me_.is_resumed) of.owner_identity = "lab/bob/" + OwnerUid(me_.condemned_generation);
-    const AfterCondemning next = NextAfterCondemning(of, look, decision);
+    const AfterCondemning next = NextAfterCondemning(of, look, decision, false);
     if (std::holds_alternative<cluster_watcher::Spare>(next)) {
       Spare();
       return "spares it";
     }
     me_.stage = Stage::kCondemned;
     const bool waits = std::holds_alternative<cluster_watcher::AwaitRead>(next);
-    if (waits && me_.accepted != 0) return "waits for what it can't read";
+    if (waits && me_.accepted != 0) {
+      if (!IsLate()) return "waits for what it can't read";
+      NextPass();
+      me_.goes_on = true;
+      me_.is_root_read = me_.is_root_fresh = false;
+      me_.look_age = me_.root_age = 0;
+      return "goes on without a look, for its deadline has passed";
+    }
     if (!std::holds_alternative<cluster_watcher::Begin>(next)) {
       BackToWatching();
       return "leaves it";
@@ -375,6 +382,7 @@ class Stepper {
     me_.stage = me_.has_view ? Stage::kListed : Stage::kBegun;
     me_.is_view_old = me_.has_view;
     me_.is_root_read = me_.is_root_fresh = true;
+    me_.goes_on = false;
     me_.root_age = 0;
     // The deadline counts from the first.
     if (!me_.has_view) me_.began_age = 0;
@@ -587,7 +595,7 @@ class Stepper {
   void Check(std::uint8_t object) {
     const bool is_used = world_.driver != Driver::kAbsent || world_.hold;
     const Age seen_by = me_.accepted == 0 ? kOld : kVeryOld;
-    if (!IsAsked() && is_used && world_.used_for >= seen_by && me_.IsAbleToServe()) {
+    if (!IsAsked() && is_used && world_.used_for >= seen_by && !me_.goes_on) {
       broken_ = "something is deleted of a cluster that is in use";
     }
     if (!IsAsked() && world_.keep && world_.kept_for >= kOld) {

@@ -122,12 +122,13 @@ struct Process {
   std::uint8_t blind = 0;   // up to 2
   bool is_root_read = false;
   Age root_age = 0;
+  bool goes_on = false;          // past its deadline, on an old look
   bool is_root_fresh = false;    // nothing was written on it since that
   std::uint8_t unsent = 0;       // objects of the pass that are still to be sent
   bool takes_marks_off = false;  // it has spared the cluster, and its marks are still there
 
-  // Whether it has deleted nothing that runs pods.
-  bool IsAbleToServe() const { return (accepted & (kWorker0 | kWorker1 | kRootObject)) == 0; }
+  // Whether looks are repeated: it hasn't deleted the root.
+  bool LooksAgain() const { return (accepted & kRootObject) == 0; }
 };
 
 inline constexpr int kProcesses = 3;

@@ -122,7 +122,8 @@ struct Yield {};      // another watcher carries the deletion through
 struct AwaitRead {};  // the verdict is unknown, and the marks of a deletion that was begun stay
 using AfterCondemning = std::variant<Begin, Spare, Yield, AwaitRead>;
 
+// `dry_run`: as the look has found the settings.
 AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look,
-                                    const Decision& decision);
+                                    const Decision& decision, bool dry_run);
 
 }  // namespace cluster_watcher

@@ -79,7 +79,7 @@ bool Deletes::SendAll(const std::vector<const KubeObject*>& objects, Propagation
         continue;
       }
       all = all && !IsTransient(results[i].error().failure);
-      if (MayBeDone(results[i].error())) sent_.unanswered.insert(batch[i]->meta.uid);
+      if (MayBeDone(results[i].error())) NoteUnanswered(*batch[i]);
       throttled = throttled || results[i].error().failure == ApiFailure::kThrottled;
     }
     const bool is_over = std::any_of(results.begin(), results.end(), IsNotSent);
@@ -147,7 +147,7 @@ bool Deletes::SendConflictsAgain(const std::vector<const KubeObject*>& batch,
 
 void Deletes::WasCarriedOut(const Uid& unanswered) {
   sent_.unanswered.erase(unanswered);
-  sent_.any_accepted = sent_.in_pieces = true;
+  sent_.any_accepted = true;
   sent_.accepted_at.try_emplace(unanswered, tools_.clock.Now());
 }
 
@@ -190,24 +190,14 @@ void Deletes::TakeFromCollection(const KubeObjects& claims) {
   }
 }
 
-// Without a root there are only leftovers.
-bool Deletes::LeavesInPieces(const KubeObject& object) const {
-  if (memory_.root_uid.empty() || object.meta.uid == memory_.root_uid) return true;
-  return !memory_.is_frameworks && IsWorkload(object.type);
-}
-
 void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_run) {
   const std::string& resource = object.type->plural;
-  const bool is_accepted = !dry_run && result;
-  sent_.any_accepted = sent_.any_accepted || is_accepted;
-  sent_.in_pieces = sent_.in_pieces || (is_accepted && LeavesInPieces(object));
+  sent_.any_accepted = sent_.any_accepted || (!dry_run && result);
   if (result) {
     sent_.failed.erase(object.meta.uid);
     sent_.forbidden.erase(object.meta.uid);
     if (!dry_run) tools_.log.info("deleted {}", object.Describe());
-    if (!dry_run && first_deleted_.size() < kMostNamed) {
-      first_deleted_.push_back(object.Describe());
-    }
+    if (!dry_run) Name(object.Describe());
     return CountResult(resource, dry_run ? "dry-run" : "deleted");
   }
   switch (result.error().failure) {
@@ -238,6 +228,15 @@ void Deletes::Count(const KubeObject& object, const ApiResult& result, bool dry_
       break;
   }
   warn_once_(result.error().message);
+}
+
+void Deletes::NoteUnanswered(const KubeObject& object) {
+  const bool is_new = sent_.unanswered.insert(object.meta.uid).second;
+  if (is_new) Name(object.Describe() + " (perhaps: its delete was not answered)");
+}
+
+void Deletes::Name(std::string deleted) {
+  if (first_deleted_.size() < kMostNamed) first_deleted_.push_back(std::move(deleted));
 }
 
 void Deletes::CountResult(const std::string& resource, const char* result) {

@@ -48,7 +48,7 @@ class Deletes {
   // The words of an admission policy, since the last call, that refused a delete, as the brake
   // does; empty if none did. The guard's refusals don't count: they don't end by themselves.
   std::string TakePolicy() { return std::exchange(policy_, ""); }
-  // The first objects whose delete was accepted: "service/x".
+  // The first objects whose delete was accepted, or may have been carried out: "service/x".
   const std::vector<std::string>& first_deleted() const { return first_deleted_; }
 
  private:
@@ -64,8 +64,9 @@ class Deletes {
   std::size_t Concurrency() const;
   ApiRequest CollectionRequest(const KubeObject& claim, const AnnotationChanges& marks) const;
   bool NotePolicy(const std::vector<ApiResult>& results);
-  bool LeavesInPieces(const KubeObject& object) const;
   void Count(const KubeObject& object, const ApiResult& result, bool dry_run);
+  void NoteUnanswered(const KubeObject& object);
+  void Name(std::string deleted);
   void CountResult(const std::string& resource, const char* result);
 
   const Tools& tools_;

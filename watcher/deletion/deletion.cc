@@ -25,19 +25,24 @@ std::string GivenKind(const OwnerName& owner, const Settings& settings) {
   return built_in == nullptr ? given.ToText() : built_in->SingularName();
 }
 
+// They may be annotations that were changed meanwhile.
+void TakeSettings(DeletionMemory& memory, const DeletionOrder& order, const Settings& settings,
+                  WallTime now) {
+  memory.volumes = settings.volumes;
+  const WallTime since = order.marks.deleting_since.value_or(now);
+  memory.collect_after =
+      std::chrono::floor<std::chrono::seconds>(since + settings.volume_retention);
+}
+
 DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings, WallTime now) {
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
   memory.cluster = *look.cluster;
   memory.root_uid = look.root->meta.uid;
   memory.root_is_resource = look.cluster->IsResource(*look.root);
-  memory.is_frameworks = look.cluster->IsFrameworks(*look.root);
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.pod_says.mounted;
-  memory.volumes = settings.volumes;
-  const WallTime since = condemned.marks.deleting_since.value_or(now);
-  memory.collect_after =
-      std::chrono::floor<std::chrono::seconds>(since + settings.volume_retention);
+  TakeSettings(memory, condemned, settings, now);
   memory.owner_uids = condemned.other_owners;
   if (look.seen) memory.owner_uids.insert(look.seen->uid);
   if (condemned.marks.owner) memory.owner_uids.insert(condemned.marks.owner->uid);
@@ -73,8 +78,8 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
 
 void Deletion::Take(const DeletionOrder& order) {
   mandate_.Take(order);
-  is_taken_ = true;
-  late_.all = 0;  // on its evidence nothing was tried yet
+  TakeSettings(memory_, order, *tools_.settings, tools_.clock.WallNow());
+  is_taken_ = !HasDeleted();
 }
 
 bool Deletion::FindWhyRootStays() {

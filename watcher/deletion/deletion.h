@@ -1,8 +1,7 @@
 // Deletes a condemned cluster in passes: each lists the members, reads the master root, and sends
 // the deletes that are due, each by the UID that was listed. The root goes last. Errors are
 // retried. Until the first delete is accepted the cluster is whole, and each send needs fresh
-// evidence; until what runs the pods is deleted, evidence of the last minute; then nothing but the
-// root says when to stop.
+// evidence; until the root's is, evidence of the last minute.
 #pragma once
 
 #include <functional>
@@ -30,9 +29,12 @@ class Deletion {
   Deletion(const Deletion&) = delete;
   Deletion& operator=(const Deletion&) = delete;
 
-  // Goes on with what another look came to. What was listed before it is sent on its evidence: on a
-  // slow API server that would not last for another list.
+  // Goes on with what another look came to. While the cluster is whole, what was listed before it
+  // is sent on its evidence: on a slow API server that would not last for another list.
   void Take(const DeletionOrder& order);
+
+  // Goes on without one, for as long as one lasts.
+  void GoOn() { mandate_.GoOn(); }
 
   // Whether the root would take along what is annotated to be kept, before anything is deleted.
   bool FindWhyRootStays();
@@ -53,8 +55,10 @@ class Deletion {
   // there is a master that wasn't there: kOurs, kGone or kUnknown.
   DeletionEnd DeleteListed(MonotonicTime deadline, std::function<RootState()> read_other_master);
 
-  // Whether nothing is deleted yet, as far as we know.
-  bool IsWhole() const { return !deletes_.sent().any_accepted; }
+  // Whether nothing is deleted for certain.
+  bool IsWhole() const { return deletes_.sent().IsWhole(); }
+  // Whether a delete was accepted.
+  bool HasDeleted() const { return deletes_.sent().any_accepted; }
 
   // One pass of deletes with dryRun=All: nothing changes. What would be deleted: "service/x".
   std::vector<std::string> Rehearse();
@@ -71,7 +75,7 @@ class Deletion {
   std::vector<std::string> Remaining() const;
   // Names what is still there past the deadline, and why.
   std::vector<std::string> StillThere() const;
-  // The first of what was deleted: "service/x".
+  // The first of what was deleted, or may be: "service/x".
   const std::vector<std::string>& first_deleted() const { return deletes_.first_deleted(); }
 
  private:
@@ -105,7 +109,7 @@ class Deletion {
   PassReader reader_;
   Pace pace_;
   std::optional<PassView> view_;
-  bool is_taken_ = false;  // a look was taken since the view was read
+  bool is_taken_ = false;  // a look was taken since the view was read, which may be sent on it
   // Passes after the deadline.
   struct {
     int all = 0;

@@ -29,6 +29,8 @@ void Mandate::Take(const DeletionOrder& order) {
   root_read_ = order.marked_at;
 }
 
+void Mandate::GoOn() { seen_abandoned_ = {tools_.clock.BootNow(), tools_.client.dates()}; }
+
 void Mandate::ReadInstead(std::function<RootState()> read_other_master) {
   read_other_master_ = std::move(read_other_master);
 }
@@ -70,7 +72,7 @@ bool Mandate::MaySend() const {
 
 Duration Mandate::LookLasts() const {
   // Without a root there is no look.
-  return has_root() ? cluster_watcher::LookLasts(sent_) : Duration::max();
+  return has_root() ? cluster_watcher::LookLasts(sent_, root().meta.uid) : Duration::max();
 }
 
 Duration Mandate::LookAge() const {

@@ -1,5 +1,5 @@
 // Tells whether a deletion may send its next delete: by the master root, which is read after each
-// list, and while the cluster is whole by how fresh the evidence is that it is abandoned.
+// list, and by how fresh the evidence is that the cluster is abandoned.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,8 @@ class Mandate {
 
   // Goes on with what another look came to.
   void Take(const DeletionOrder& order);
+  // Goes on by the last look, as if it were another.
+  void GoOn();
   // For a cluster without a master root: reads whether there is a master that wasn't there: kOurs,
   // kGone or kUnknown.
   void ReadInstead(std::function<RootState()> read_other_master);

@@ -33,8 +33,7 @@ struct DeletionMemory {
   ClusterId cluster;
   std::string root_uid;           // empty: there is no master root
   bool root_is_resource = false;  // the cluster's own, whose operator makes things again
-  bool is_frameworks = false;  // its pods run for as long as the root, a custom resource, is there
-  std::string root_set;        // the master root's name if it is a StatefulSet, else empty
+  std::string root_set;           // the master root's name if it is a StatefulSet, else empty
   // The owner and its controllers are never deleted, whatever their labels.
   std::set<std::string> owner_uids;
   std::string owner_name;            // empty: the owner is in another namespace, or there is none

@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kLeftoverPatience{1'000};
 // Past the deadline a kind that can't be listed is asked for once more.
 constexpr int kLeastBlindPasses = 2;
-// A look, of a cluster that lacks something but can still serve its driver.
+// A look, once something is deleted.
 constexpr Duration kFreshOnceBegun = std::chrono::minutes(1);
 
 // Says why it may not be deleted, or what controls it may not, which would make it again; nullptr
@@ -57,8 +57,7 @@ class Planner {
     // A list from before the last look is good for the first deletes only.
     const bool is_current = !view_.is_old || !sent_.any_accepted;
     end.is_over = end.remaining == 0 && IsKnown() && is_current && terms_.is_root_read;
-    // What can serve its driver needs them.
-    end.collects = IsKnown() && sent_.in_pieces;
+    end.collects = IsKnown() && sent_.any_accepted;
     if (!end.is_over || !terms_.with_root || root_held_ != nullptr) return end;
     for (const KubeObject& object : view_.members.last) {
       const bool is_due = !object.meta.deleting && HeldBackOf(object) == nullptr;
@@ -215,7 +214,7 @@ std::vector<std::string> NamesOfLeft(const PassView& view, const DeletionMemory&
     }
   }
   // While the cluster was whole none was marked.
-  for (const KubeObject& claim : sent.in_pieces ? view.members.to_collect : KubeObjects()) {
+  for (const KubeObject& claim : sent.any_accepted ? view.members.to_collect : KubeObjects()) {
     names.push_back(claim.Describe() + ": it could not be marked for collection");
   }
   for (const std::string& why : view.failed) {
@@ -234,8 +233,8 @@ std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDele
   return names;
 }
 
-Duration LookLasts(const SentDeletes& sent) {
-  if (sent.in_pieces) return Duration::max();
+Duration LookLasts(const SentDeletes& sent, const Uid& root) {
+  if (sent.MayHaveDeleted(root)) return Duration::max();
   return sent.any_accepted ? kFreshOnceBegun : kFreshEvidence;
 }
 

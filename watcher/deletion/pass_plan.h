@@ -40,12 +40,13 @@ struct SentDeletes {
   // Objects of which the last delete was refused permanently, and in which words.
   std::unordered_map<Uid, std::string> forbidden;
   std::unordered_map<Uid, std::string> failed;  // of some, the words of a transient failure
-  bool any_accepted = false;                    // false: the cluster is whole, as far as we know
-  bool in_pieces = false;  // one of what runs its pods was accepted: it can serve nobody
+  bool any_accepted = false;
 
   std::optional<MonotonicTime> AcceptedAt(const Uid& uid) const;
   // Whether its end may be this deletion's doing.
   bool MayHaveDeleted(const Uid& uid) const;
+  // Whether all is there for certain, but for what others delete.
+  bool IsWhole() const { return !any_accepted && unanswered.empty(); }
 };
 
 // Everything that one pass has read.
@@ -110,10 +111,9 @@ std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDele
 // Whether something may be sent now, by how old it is what that rests on: the look that found the
 // cluster abandoned, and the read of the root after the list; nullopt: it wasn't read.
 bool MaySend(Duration look_age, std::optional<Duration> root_age, Duration look_lasts);
-// How old a look may be. While it can serve its driver, a cluster of which a Service or a ConfigMap
-// is gone is looked at again, but no more than once a minute: a slow API server would never come to
-// an end.
-Duration LookLasts(const SentDeletes& sent);
+// How old a look may be. Once something is deleted the cluster is looked at again, but no more than
+// once a minute: a slow API server would never come to an end. The root's delete is the end.
+Duration LookLasts(const SentDeletes& sent, const Uid& root);
 
 // Why nothing more may be deleted, by the master root as it was read; nullopt: it may.
 struct DeletionOfRoot {

@@ -6,44 +6,33 @@
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
 #include "watcher/deletion/deletion.h"
-#include "watcher/deletion/member_listing.h"
 
 namespace cluster_watcher {
 namespace {
 
-// Controllers write status all the time, so a conflict is nothing unusual.
-constexpr int kMostLastLooks = 20;
 constexpr int kMostCondemnations = 3;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
 constexpr Duration kLongestAskedWait{20'000};
 constexpr int kMostMarksOff = 5;
 
-AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
-  return {{annotation::kPhase, ToString(phase)},
-          {annotation::kReason, ToString(reason)},
-          {annotation::kCondemnedBy, me.ToText()}};
-}
-
-Duration Backoff(int attempt) { return kBetweenLooks * (1 << std::min(attempt, kMostDoublings)); }
-// After a round that came to nothing: up to 5 s.
-Duration LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
-
 // For people, after what else is said.
 std::string WhatIsGone(const std::vector<std::string>& gone) {
   return gone.empty() ? "" : "; already deleted: " + Joined(gone);
 }
 
-// The deletes of an earlier watcher aren't known to this one.
-std::string WhatWasBegun(const Marks& marks) {
-  const std::string since =
-      marks.deleting_since ? " at " + FormatTime(*marks.deleting_since) : std::string();
-  return "; " + marks.condemned_by.ToText() + " had begun to delete it" + since +
-         ": its Events and its log say what is gone, and creating the cluster again from the same "
-         "file makes it whole";
-}
-
 }  // namespace
+
+Duration Reaper::Backoff(int attempt) {
+  return kBetweenLooks * (1 << std::min(attempt, kMostDoublings));
+}
+Duration Reaper::LongBackoff(int round) { return kBetweenLooks * (1 << std::min(round + 5, 9)); }
+
+AnnotationChanges Reaper::CondemnedMarks(const WatcherId& me, Reason reason, Phase phase) {
+  return {{annotation::kPhase, ToString(phase)},
+          {annotation::kReason, ToString(reason)},
+          {annotation::kCondemnedBy, me.ToText()}};
+}
 
 Reaper::Reaper(const Tools& tools, Observer& observer, Announcer& announcer, Dial dial,
                StepsAt steps_at)
@@ -165,14 +154,16 @@ Reaper::Outcome Reaper::Overtaken() {
 }
 
 Reaper::Outcome Reaper::CarryThrough(Case of, const std::stop_token& stop) {
+  std::optional<DeletionOrder> condemned;
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    auto condemned = LastLook(of, progress.announced ? std::stop_token() : stop);
-    if (!condemned) return condemned.error();
+    auto look = LastLook(of, progress, progress.announced ? std::stop_token() : stop);
+    if (!look) return look.error();
+    if (*look) condemned = *std::move(look);
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
-    deletion->Take(*condemned);
+    *look ? deletion->Take(*condemned) : deletion->GoOn();
     if (steps_.HasBefore(*condemned) && deletion->FindWhyRootStays()) {
       return End(of, *condemned, *deletion, progress, DeletionEnd::kRootMustStay, stop);
     }
@@ -181,104 +172,16 @@ Reaper::Outcome Reaper::CarryThrough(Case of, const std::stop_token& stop) {
     if (steps_.RunBefore(*condemned, DeadlineOf(progress))) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
     const bool is_over =
-        tools_.gives_up && deletion->IsWhole() && tools_.clock.Now() >= DeadlineOf(progress);
+        tools_.gives_up && !deletion->HasDeleted() && tools_.clock.Now() >= DeadlineOf(progress);
     if (outcome != DeletionEnd::kStale || is_over) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
-    tools_.log.info("the cluster's pods are all there, and the evidence is old: looking again");
+    tools_.log.info("the evidence is old: looking again");
     of.is_resumed = of.is_resumed || !deletion->IsWhole();
+    of.has_deleted = deletion->HasDeleted();
     of.gone = WhatIsGone(deletion->first_deleted());
     Wait(LongBackoff(rounds++), {});
   }
-}
-
-std::string Reaper::LeftOf(const Snapshot& look) {
-  if (!look.root || !look.root->meta.deleting) return "";
-  std::vector<std::string> left;
-  const auto listed =
-      MemberListing(tools_, warn_once_, *look.cluster, false).List(RepeatedReads(tools_));
-  for (const KubeObject& object : listed.objects) {
-    if (object.meta.uid != look.root->meta.uid) left.push_back(object.Describe());
-  }
-  return WhatIsLeft(std::move(left));
-}
-
-JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
-  if (!of.is_asked) return LookAndDecide(observer_, stop);
-  Snapshot snapshot = observer_.SureLook(stop);
-  Decision decision = snapshot.root ? AskedFor() : Decide(snapshot.facts);
-  return {std::move(snapshot), std::move(decision)};
-}
-
-Result<DeletionOrder, Reaper::Outcome> Reaper::LastLook(const Case& of,
-                                                        const std::stop_token& stop) {
-  JudgedLook look;
-  for (int attempt = 0; attempt < kMostLastLooks && !stop.stop_requested(); ++attempt) {
-    tools_.turn({});
-    if (attempt > 0) Wait(of.HasDeleted() ? LongBackoff(attempt) : Backoff(attempt), stop);
-    look = LookAt(of, stop);
-    if (stop.stop_requested()) break;
-    const AfterCondemning next = NextAfterCondemning(of, look.snapshot, look.decision);
-    if (of.HasDeleted() && std::holds_alternative<AwaitRead>(next)) continue;
-    if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
-    auto written = WritePointOfNoReturn(of, look, stop);
-    if (written) return *std::move(written);
-    const ApiError& error = written.error();
-    if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
-      return Unexpected{
-          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
-    }
-    tools_.log.info("the last look is repeated: {}", error.message);
-  }
-  // A watcher that is told to stop leaves its marks to the next one.
-  if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-  if (of.HasDeleted()) return Unexpected{TurnBack(of, look, AwaitRead{})};
-  return Unexpected{TurnBack(
-      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
-}
-
-Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
-                                 const AfterCondemning& next) {
-  if (std::holds_alternative<AwaitRead>(next)) {
-    warn_once_("the deletion waits: " + look.decision.detail);
-    return Outcome::kSpared;
-  }
-  if (std::holds_alternative<Yield>(next)) return Overtaken();
-  Spare why = std::get<Spare>(next);
-  why.detail += of.gone;
-  if (!of.is_resumed) {
-    return SpareIt(of, look.snapshot, why, look.decision.abandoned() ? nullptr : &look.decision);
-  }
-  if (look.snapshot.marks.phase == Phase::kDeleting)
-    why.detail += WhatWasBegun(look.snapshot.marks);
-  why.detail += LeftOf(look.snapshot);
-  return SpareIt(of, look.snapshot, why);
-}
-
-Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, JudgedLook& look,
-                                                             const std::stop_token& stop) {
-  Snapshot& snapshot = look.snapshot;
-  const Unexpected<ApiError> old{
-      ApiError{ApiFailure::kNotSent, "its evidence has grown old", std::nullopt}};
-  const auto age = [&] { return snapshot.EvidenceAge(tools_.clock, tools_.client); };
-  if (age() >= kFreshEvidence) return old;
-  Marks marks = snapshot.marks;
-  marks.phase = Phase::kDeleting;
-  marks.reason = ToString(look.decision.reason);
-  marks.deleting_since = ServerNow(snapshot, tools_.clock);
-  AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
-  changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
-  const BootTime marked_at = tools_.clock.BootNow();
-  // To write may take its time, and the machine may be suspended.
-  const auto may_write = [&] { return !stop.stop_requested() && age() < kFreshEvidence; };
-  auto written = MasterRoot(tools_.client, *snapshot.root)
-                     .WriteMarks(changes, kFreshEvidence - age(), Patience::While(may_write));
-  if (!written) return Unexpected{std::move(written).error()};
-  if (age() >= kFreshEvidence) return old;
-  // The root's own delete is for the object as it is now.
-  if (auto now = ReadObjectMeta(written->document.root())) snapshot.root->meta = *std::move(now);
-  return DeletionOrder{std::move(snapshot), std::move(marks), look.decision.detail,
-                       of.is_asked,         marked_at,        {}};
 }
 
 void Reaper::Wait(Duration backoff, const std::stop_token& stop) {

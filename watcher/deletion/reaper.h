@@ -1,8 +1,9 @@
 // The protocol that leads to a deletion: condemn, last look, point of no return, steps, another
 // last look, first delete. Each is written on the master root before it is taken, so that a watcher
 // that comes after a crash knows how far it went. Until the first delete, every doubt that a look
-// shows leads back to watching. Marks are no evidence: whoever resumes a deletion looks again, and
-// goes on only if the cluster is abandoned still.
+// shows leads back to watching; behind it the last look is repeated once a minute until the root's
+// delete, and a doubt waits for as long as the deadline lets it. Marks are no evidence: whoever
+// resumes a deletion looks again, and goes on only if the cluster is abandoned still.
 #pragma once
 
 #include <optional>
@@ -69,10 +70,9 @@ class Reaper {
  private:
   // Whose deletion it is, and of whose cluster.
   struct Case : Condemnation {
-    KubeObject root;        // as it was condemned, or its deletion resumed
-    std::string gone = {};  // for people: what this deletion has deleted already
-
-    bool HasDeleted() const { return !gone.empty(); }
+    KubeObject root;           // as it was condemned, or its deletion resumed
+    bool has_deleted = false;  // a delete was accepted
+    std::string gone = {};     // for people: what this deletion has deleted already
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
@@ -82,8 +82,10 @@ class Reaper {
 
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(Case of, const std::stop_token& stop);
-  // Looks again and writes the point of no return. The error: kSpared or kOvertaken.
-  Result<DeletionOrder, Outcome> LastLook(const Case& of, const std::stop_token& stop);
+  // Looks again and writes the point of no return. The error: kSpared or kOvertaken. What has
+  // deleted something waits for a definite look until its deadline; nullopt: there is none.
+  Result<std::optional<DeletionOrder>, Outcome> LastLook(const Case& of, const Progress& progress,
+                                                         const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.
   Outcome TurnBack(const Case& of, const JudgedLook& look, const AfterCondemning& next);
   // Writes the point of no return on what `look` read; the error is that of the write, or kNotSent:
@@ -107,6 +109,10 @@ class Reaper {
   // Acts on the end of `deletion`.
   Outcome End(const Case& of, const DeletionOrder& condemned, Deletion& deletion,
               const Progress& progress, DeletionEnd outcome, const std::stop_token& stop);
+  static AnnotationChanges CondemnedMarks(const WatcherId& me, Reason reason, Phase phase);
+  // The pause before an attempt; after a round that came to nothing, up to 5 s.
+  static Duration Backoff(int attempt);
+  static Duration LongBackoff(int round);
   // Waits, and as long as the API server asks for by Retry-After.
   void Wait(Duration backoff, const std::stop_token& stop);
   MonotonicTime DeadlineOf(const Progress& progress) const {

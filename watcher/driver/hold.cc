@@ -76,7 +76,7 @@ std::string Because(const Decision& decision) {
 std::string WithoutHold(const DriverTools& tools, Observer& observer) {
   JudgedLook look = LookAndDecide(observer, tools.stop);
   if (look.snapshot.marks.phase == Phase::kDeleting) {
-    return "; its deletion was begun before, and goes on";
+    return "; its deletion was begun before: what is gone by then is gone";
   }
   look.snapshot.facts.holds.clear();
   const Decision decision = DecideWithOthers(observer, look.snapshot, tools.stop);

@@ -151,10 +151,11 @@ TEST(NextStep, ACondemnationHasTimeToBeCalledOffBeforeACommandGivesUp) {
 }
 
 // "begin", "yield", "await", or the refusal of a spared cluster.
-std::string Next(const Condemnation& of, const Snapshot& look, Reason reason) {
+std::string Next(const Condemnation& of, const Snapshot& look, Reason reason,
+                 bool dry_run = false) {
   Decision decision;
   decision.reason = reason;
-  const AfterCondemning next = NextAfterCondemning(of, look, decision);
+  const AfterCondemning next = NextAfterCondemning(of, look, decision, dry_run);
   if (const auto* spare = std::get_if<Spare>(&next)) return ToString(spare->refusal);
   return std::holds_alternative<Begin>(next)   ? "begin"
          : std::holds_alternative<Yield>(next) ? "yield"

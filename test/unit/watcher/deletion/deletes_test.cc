@@ -98,27 +98,6 @@ TEST_F(DeletesTest, WhatIsNoLongerToBeSentIsNoFailedDelete) {
   EXPECT_FALSE(deletes_.sent().any_accepted);
 }
 
-TEST_F(DeletesTest, WhatRunsNoPodsLeavesTheClusterAbleToServe) {
-  const auto maps = MakeMaps(1);
-  EXPECT_TRUE(Send(maps));
-  EXPECT_TRUE(deletes_.sent().any_accepted);
-  EXPECT_FALSE(deletes_.sent().in_pieces);
-  const KubeObject root = ObjectNamed("deployments", "spark-m");
-  memory_.is_frameworks = true;
-  EXPECT_TRUE(Send({&root}));
-  EXPECT_FALSE(deletes_.sent().in_pieces) << "a helper beside a framework's resource";
-  memory_.root_uid = "";
-  const KubeObject config = ObjectNamed("configmaps", "spark-config");
-  EXPECT_TRUE(Send({&config}));
-  EXPECT_TRUE(deletes_.sent().in_pieces) << "without a root there are only leftovers";
-}
-
-TEST_F(DeletesTest, AWorkloadThatGoesLeavesItInPieces) {
-  const KubeObject root = ObjectNamed("deployments", "spark-m");
-  EXPECT_TRUE(Send({&root}));
-  EXPECT_TRUE(deletes_.sent().in_pieces);
-}
-
 // Each rests on a read that is renewed.
 TEST_F(DeletesTest, EachBatchIsPrepared) {
   const auto maps = MakeMaps(200);

@@ -17,6 +17,8 @@ using small_kubernetes::User;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr const char* kSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+
 class LastLookTest : public ReaperLab {
  protected:
   std::size_t Patches() { return MarksWritten(); }
@@ -123,19 +125,80 @@ TEST_F(LastLookTest, BehindThePointOfNoReturnStoppingStopsNothing) {
 }
 
 // The driver is back before the deadline.
-TEST_F(LastLookTest, IsRepeatedAsLongAsWhatRunsThePodsIsAllThere) {
+TEST_F(LastLookTest, IsRepeatedUntilTheRootIsDeleted) {
   MakeHeldFirstWave();
+  MakeSetWithClaims("Retain");
+  Annotate(kSet, "delete-order", "-1");
   EndAfter(minutes(1));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_FALSE(Exists(kSet));
   EXPECT_TRUE(Exists(kRoot));
   EXPECT_EQ(Mark("phase"), "");
+  EXPECT_NE(Notes().find("already deleted: statefulset.apps/w; configmap/held"), std::string::npos)
+      << Notes();
+}
+
+// A person says so while a step runs, or something is waited for.
+TEST_F(LastLookTest, SettingsThatItFindsAreThoseOfTheDeletion) {
+  settings_.settings.volumes = Volumes::kDelete;
+  StartWatcher();
+  MakeClaim("data");
+  Annotate(kRoot, "before-delete", kStep);
+  during_step_ = [this] {
+    settings_.settings.volumes = Volumes::kPreserve;
+    in_force_->TakeAnnotations({});
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_TRUE(ClaimExists("data"));
+}
+
+TEST_F(LastLookTest, ADryRunFromNowOnSparesTheCluster) {
+  Annotate(kRoot, "before-delete", kStep);
+  during_step_ = [this] {
+    settings_.settings.dry_run = true;
+    in_force_->TakeAnnotations({});
+  };
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_EQ(Deletes(), 0u);
+  EXPECT_EQ(Mark("phase"), "");
+}
+
+// A delete without an answer may have been carried out, which no look can tell.
+TEST_F(LastLookTest, WhatMayBeDeletedIsNamed) {
+  Fault lost;
+  lost.method = "DELETE";
+  lost.contains = "/configmaps/";
+  lost.action = Fault::Action::kHang;
+  kubernetes_.GetFaults().Add(lost);
+  settings_.settings.concurrency = 1;
+  StartWatcher();
+  EndAfter(seconds(6));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_NE(Notes().find("(perhaps: its delete was not answered)"), std::string::npos) << Notes();
+}
+
+// What somebody annotates to be kept while a doubt is waited out is seen before the next delete.
+TEST_F(LastLookTest, NothingIsSentOnAListFromBeforeADoubt) {
+  MakeHeldFirstWave();
+  MakeSetWithClaims("Retain");
+  clock_.At(clock_.elapsed + seconds(50),
+            [this] { RefuseUntil(clock_.elapsed + minutes(2), "GET", "/deployments?", 503); });
+  clock_.At(clock_.elapsed + seconds(90), [this] {
+    MakeMap("kept", R"(,"annotations":{"cluster-watcher/keep":"true"})" +
+                        OwnedBy("StatefulSet", "apps/v1", kSet));
+    Release();
+  });
+  EndAfter(minutes(12));
+  Condemn();
+  EXPECT_TRUE(MapExists("kept")) << log_text_.str();
+  EXPECT_TRUE(Exists(kSet));
 }
 
 // The deletion that was begun goes on where it was: at the deadline what is left goes.
 TEST_F(LastLookTest, ADoubtWhenItIsRepeatedWaits) {
   MakeHeldFirstWave();
   clock_.At(clock_.elapsed + seconds(50),
-            [this] { RefuseUntil(clock_.elapsed + seconds(40), "GET", "/deployments?", 503); });
+            [this] { RefuseUntil(clock_.elapsed + minutes(5), "GET", "/deployments?", 503); });
   EndAfter(minutes(12));
   EXPECT_EQ(Condemn(), Reaper::Outcome::kDone) << log_text_.str();
   EXPECT_FALSE(Exists(kRoot));

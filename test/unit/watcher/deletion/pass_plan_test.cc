@@ -56,7 +56,7 @@ struct World {
   }
   void Accept(const std::string& uid, int ago = 0) {
     sent.accepted_at[Uid(uid)] = terms.now - seconds(ago);
-    sent.any_accepted = sent.in_pieces = true;
+    sent.any_accepted = true;
   }
   // All but what goes last is gone.
   void Empty() {
@@ -154,7 +154,7 @@ TEST(PassPlan, WhatIsDue) {
       {"what is there where it isn't whole any more",
        [](World& w) {
          w.HoldBack("root", true);
-         w.sent.any_accepted = w.sent.in_pieces = true;
+         w.sent.any_accepted = true;
        },
        {"worker", "ui"}},
       {"nothing before it is known what there is", [](World& w) { w.terms.may_begin = false; }, {}},
@@ -172,7 +172,7 @@ TEST(PassPlan, TheRootMustStayBeforeAnythingIsDeleted) {
   World world;
   world.HoldBack("root", false);
   EXPECT_TRUE(world.MustRootStay());
-  world.sent.any_accepted = world.sent.in_pieces = true;
+  world.sent.any_accepted = true;
   EXPECT_FALSE(world.MustRootStay()) << "what was begun goes on, but for the root";
   world.terms.late = true;
   EXPECT_FALSE(world.MustRootStay());
@@ -206,7 +206,7 @@ TEST(PassPlan, WhenItIsOver) {
       {"an old list shows the end only while all is whole",
        [](World& w) {
          w.Empty();
-         w.view.is_old = w.sent.any_accepted = w.sent.in_pieces = true;
+         w.view.is_old = w.sent.any_accepted = true;
        },
        false, false},
       {"what goes last is sent on an old list, and the root waits for another",
@@ -226,7 +226,7 @@ TEST(PassPlan, WhenItIsOver) {
        [](World& w) {
          w.Empty();
          w.HoldBack("root", true);
-         w.sent.any_accepted = w.sent.in_pieces = true;
+         w.sent.any_accepted = true;
        },
        true, false},
       {"all terminates, which is waited for",
@@ -272,19 +272,18 @@ TEST(PassPlan, WhenItIsOver) {
 // A list with gaps may lack what says that a claim's StatefulSet stays.
 TEST(PassPlan, HowLongALookLasts) {
   SentDeletes sent;
-  EXPECT_EQ(LookLasts(sent), kFreshEvidence);
+  EXPECT_EQ(LookLasts(sent, "root"), kFreshEvidence);
+  sent.accepted_at.emplace("worker", MonotonicTime{});
   sent.any_accepted = true;
-  EXPECT_EQ(LookLasts(sent), std::chrono::minutes(1));
-  sent.in_pieces = true;
-  EXPECT_EQ(LookLasts(sent), Duration::max());
+  EXPECT_EQ(LookLasts(sent, "root"), std::chrono::minutes(1));
+  sent.unanswered.emplace("root");
+  EXPECT_EQ(LookLasts(sent, "root"), Duration::max());
 }
 
 TEST(PassPlan, ClaimsAreMarkedForCollectionOnceSomethingIsDeletedAndAllIsKnown) {
   World world;
   EXPECT_FALSE(world.End().collects);
   world.sent.any_accepted = true;
-  EXPECT_FALSE(world.End().collects) << "it can serve its driver still, which needs them";
-  world.sent.in_pieces = true;
   EXPECT_TRUE(world.End().collects);
   world.view.complete = false;
   EXPECT_FALSE(world.End().collects);
