@@ -99,18 +99,6 @@ TEST_F(Creating, WhatItMadeGoesWithItsDriver) {
   EXPECT_TRUE(api().Exists("persistentvolumeclaims", ns_, "spark-data"));
 }
 
-TEST_F(Creating, AnInterruptedOneIsCompletedAndWhatIsThereIsNotWritten) {
-  ASSERT_NE(Said(0, Create()).find("is created"), std::string::npos);
-  const std::string root = api().Uid("deployments", ns_, kMaster);
-  const auto config = api().Get("configmaps", ns_, "spark-config");
-  api().Delete("services", ns_, "spark");
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("services", ns_, "spark"); }));
-  EXPECT_EQ(Said(0, Create()),
-            "service/spark created\ncluster spark is completed\n" + WhereItWrites());
-  EXPECT_EQ(api().Uid("deployments", ns_, kMaster), root);
-  EXPECT_EQ(api().Get("configmaps", ns_, "spark-config")->root().ToText(), config->root().ToText());
-}
-
 TEST_F(Creating, WhatAnotherHasMadeIsWaitedForUntilASignalEndsIt) {
   MakeCluster();
   api().Delete("deployments", ns_, "spark-w", "Foreground");
@@ -121,29 +109,6 @@ TEST_F(Creating, WhatAnotherHasMadeIsWaitedForUntilASignalEndsIt) {
   EXPECT_FALSE(api().Exists("persistentvolumeclaims", ns_, "spark-data"));
   EXPECT_NE(Said(12, Create({"--timeout=1s"})).find("cluster spark lacks a worker"),
             std::string::npos);
-}
-
-TEST_F(Creating, OfSeveralAtOnceEachObjectIsCreatedOnce) {
-  MakeDriver();
-  std::vector<Watcher*> commands;
-  for (int i = 0; i < 4; ++i) {
-    commands.push_back(&Create({"--app=deployment/bob", "--ephemeral"}));
-  }
-  std::string said;
-  for (Watcher* command : commands) said += Said(0, *command);
-  std::size_t created = 0;
-  for (std::size_t at = 0; (at = said.find(" created\n", at)) != std::string::npos; ++at) ++created;
-  const bool is_one_alone = said.find("cluster spark is created") != std::string::npos;
-  EXPECT_EQ(created, is_one_alone ? 6u : 5u) << said;
-}
-
-TEST_F(Creating, WhatIsSomebodyElsesIsLeftAlone) {
-  api().Create("services", ns_, ServiceOf({"spark"}, "x"));
-  EXPECT_EQ(Said(1, Create()),
-            WhereItWrites() +
-                "cluster-watcher: not of the cluster spark, but there already: service/spark: give "
-                "other names, or label them oshinko-cluster=spark\n");
-  EXPECT_FALSE(api().Exists("deployments", ns_, kMaster));
 }
 
 TEST_F(Creating, TheWarningsOfTheApiServerAreShown) {

@@ -201,19 +201,6 @@ TEST_F(HostileAnswers, AboutOtherDriversRefuse) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
-TEST_F(HostileAnswers, RetryAfterIsHeeded) {
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  for (const std::string& part : AboutTheOwner()) {
-    proxy_->LieAbout(part, Lie::Answer(429, "slow down", "text/plain", "Retry-After: 2\r\n"));
-  }
-  ASSERT_TRUE(Shows(watcher, "keep: unknown"));
-  const double polls = watcher.Polls();
-  const auto begin = std::chrono::steady_clock::now();
-  ASSERT_TRUE(Eventually([&] { return watcher.Polls() > polls; }));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
-}
-
 // Conflicts are normal: a controller may write status in between.
 TEST_F(HostileAnswers, AConflictWhereTheOwnerIsRecordedIsTriedAgainSoon) {
   proxy_->LieAbout("PATCH " + PathOf("deployments", ns_, kMaster),

@@ -12,11 +12,6 @@ constexpr char kLongAgo[] = "2001-12-24T18:00:00Z";
 
 class Kept : public IntegrationTest {};
 
-TEST_F(Kept, WhereTheLabelNamesAnotherOwner) {
-  MakeCluster({.root_labels = {{"ephemeral", "alice"}}});
-  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: owner-mismatch"));
-}
-
 TEST_F(Kept, WhereItIsShared) {
   MakeCluster();
   Watcher& watcher = Watch({"--startup-grace=0s", "--grace-period=0s"});
@@ -61,11 +56,6 @@ TEST_F(Kept, WhileAHoldLastsWhereverItStands) {
   EXPECT_TRUE(Finishes(WatchOver("deployment/bob")));
 }
 
-TEST_F(Kept, ByAHoldThatDoesNotParse) {
-  MakeCluster({.root_annotations = {{kHold, "until Christmas"}}});
-  EXPECT_TRUE(Keeps(WatchOver("deployment/bob"), "keep: held"));
-}
-
 TEST_F(Kept, WhereAnAnnotationOfThePodIsWrong) {
   MakeCluster({.pod_annotations = {{"cluster-watcher/poll-interval", "five apples"}}});
   Watcher& watcher = WatchOver("deployment/bob");
@@ -82,28 +72,12 @@ TEST_F(Kept, WhereAnAnnotationOfThePodIsWrong) {
   EXPECT_GE(misspelt.LinesWith("cluster-watcher/hold-untill"), 1u);
 }
 
-TEST_F(Kept, WhereTheOwnerIsOfTheCluster) {
-  MakeCluster();
-  EXPECT_TRUE(Keeps(WatchOver("deployment/spark-w"), "keep: misconfigured", 4));
-}
-
 TEST_F(Kept, WhereTheKindIsNotServed) {
   MakeCluster();
   Watcher& watcher = WatchOver("gizmo.example.net/bob");
   EXPECT_TRUE(Keeps(watcher, "keep: misconfigured"));
   EXPECT_EQ(watcher.Health("/readyz"), 503);
   EXPECT_EQ(watcher.LinesWith("gizmo.example.net"), 1u);
-}
-
-TEST_F(Kept, WhileThereIsAnotherMaster) {
-  MakeCluster();
-  Workload other{Labelled("spark-m2", "master"), 1, Labelled("", "master").labels};
-  api().Create("deployments", ns_, DeploymentOf(other));
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Keeps(watcher, "keep: ambiguous"));
-  EXPECT_NE(api().Uid("deployments", ns_, "spark-m2"), "");
-  api().Delete("deployments", ns_, "spark-m2");
-  EXPECT_TRUE(Finishes(watcher));
 }
 
 TEST_F(Kept, WhereTheMasterRootHasAController) {

@@ -59,16 +59,6 @@ TEST_F(OwnerGone, ThePageTellsHowFarItIs) {
   EXPECT_TRUE(StopsWell(watcher));
 }
 
-TEST_F(OwnerGone, DeletedInTheForegroundTheClusterGoes) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("deployments", ns_, "bob", "Foreground");
-  ASSERT_TRUE(Finishes(watcher));
-  EXPECT_TRUE(StopsWell(watcher));
-}
-
 TEST_F(OwnerGone, TheMarksAreWrittenInTheirOrder) {
   MakeCluster();
   MakeDriver();
@@ -157,14 +147,6 @@ TEST_F(OwnerGone, NeverThereItIsWaitedForAsLongAsTheStartupGraceSays) {
   Watcher& watcher = Watch({"--grace-period=0s", "--startup-grace=2s"});
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
-}
-
-TEST_F(OwnerGone, NeverThereItIsKeptUntilTheStartupGraceEnds) {
-  MakeCluster();
-  Watcher& watcher = WatchOver("deployment/bob", {"--grace-period=0s", "--startup-grace=1h"});
-  EXPECT_TRUE(Keeps(watcher, "abandoned: owner-absent"));
-  MakeDriver();
-  EXPECT_TRUE(Keeps(watcher, "keep: active", 3));
 }
 
 TEST_F(OwnerGone, TogetherWithItsNamespaceTheClusterGoes) {

@@ -20,26 +20,6 @@ TEST_F(OwnerState, ScaledToZeroTheClusterGoesAndTheOwnerStays) {
   EXPECT_NE(api().Uid("deployments", ns_, "bob"), "");
 }
 
-TEST_F(OwnerState, ScaledToZeroHasAGracePeriodOfItsOwnThatMayBeShorter) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher =
-      WatchOver("deployment/bob", {"--grace-period=1h", "--scaled-to-zero-grace-period=200ms"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Scale("deployments", ns_, "bob", 0);
-  EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(OwnerState, ScaledToZeroHasAGracePeriodOfItsOwnThatMayBeLonger) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher =
-      WatchOver("deployment/bob", {"--grace-period=0s", "--scaled-to-zero-grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Scale("deployments", ns_, "bob", 0);
-  EXPECT_TRUE(Keeps(watcher, "abandoned: scaled-to-zero"));
-}
-
 TEST_F(OwnerState, ScaledBackWithinTheGracePeriodTheClusterIsSpared) {
   MakeCluster();
   MakeDriver();

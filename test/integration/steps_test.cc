@@ -91,33 +91,6 @@ TEST_F(Steps, AfterTheMembersTheMasterRootIsStillThere) {
   EXPECT_TRUE(Finishes(watcher));
 }
 
-TEST_F(Steps, OneThatFailsIsPassedOver) {
-  MakeClusterWith(Step("drain") + "," + Step("save"), Step("report"));
-  Answer("drain", 500);
-  Answer("save", 200);
-  Answer("report", 404);
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_TRUE(Asks({"drain", "save", "report"}));
-  EXPECT_EQ(Results(watcher, "succeeded"), 1);
-  EXPECT_EQ(Results(watcher, "failed"), 2);
-  EXPECT_EQ(Results(watcher, "timed-out"), 0);
-  EXPECT_GE(watcher.LinesWith("drain: HTTP 500"), 1u);
-}
-
-TEST_F(Steps, OneThatIsRetriedHoldsUpTheDeletionUntilItSucceeds) {
-  MakeClusterWith(Step("drain", R"(, "onFailure": "retry")"));
-  Answer("drain", 503);
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Eventually([&] { return Asked().size() >= 3; }));
-  EXPECT_EQ(watcher.Phase(), "deleting");
-  EXPECT_TRUE(IsWhole());
-  Answer("drain", 200);
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_EQ(Results(watcher, "succeeded"), 1);
-  EXPECT_EQ(Results(watcher, "failed"), 0);
-}
-
 TEST_F(Steps, OneThatIsRetriedIsGivenUpAtTheStepsDeadline) {
   MakeClusterWith(Step("drain", R"(, "onFailure": "retry")"));
   Answer("drain", 503);
@@ -135,37 +108,6 @@ TEST_F(Steps, ARedirectIsAFailureAndNotFollowed) {
   EXPECT_TRUE(Finishes(watcher));
   EXPECT_TRUE(Asks({"drain"}));
   EXPECT_EQ(Results(watcher, "failed"), 1);
-}
-
-TEST_F(Steps, OneThatHangsIsCutOffByItsTimeout) {
-  MakeClusterWith(Step("drain", R"(, "timeout": "300ms")"));
-  LetHang("drain");
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_EQ(Results(watcher, "timed-out"), 1);
-}
-
-TEST_F(Steps, ThatTakeTooLongTogetherAreCutOff) {
-  MakeClusterWith(Step("drain", R"(, "timeout": "1h")") + "," + Step("save"));
-  LetHang("drain");
-  Answer("save", 200);
-  Watcher& watcher = WatchOver("deployment/bob", {"--steps-deadline=1s"});
-  EXPECT_TRUE(Finishes(watcher));
-  EXPECT_EQ(Asked(), std::vector<std::string>{"drain"}) << "there was no time for another";
-  EXPECT_EQ(Results(watcher, "timed-out"), 1);
-}
-
-TEST_F(Steps, AnAnswerWithoutEndIsNotReadToIt) {
-  MakeClusterWith(Step("drain"));
-  const std::string megabyte(1 << 20, 'x');
-  Answer("drain", {"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n", true,
-                   1024, megabyte});
-  Watcher& watcher = WatchOver("deployment/bob");
-  EXPECT_TRUE(Finishes(watcher));
-  // AddressSanitizer keeps freed memory.
-  if (!IsSanitized()) {
-    EXPECT_LE(watcher.PeakMemoryKilobytes(), 64 * 1024);
-  }
 }
 
 TEST_F(Steps, ThatAreDoneAreNotRunAgainByWhoResumes) {
@@ -374,19 +316,6 @@ TEST_F(Waves, EachIsGoneBeforeTheNextBegins) {
     EXPECT_NE(passage.body.find(R"("propagationPolicy":"Foreground")"), std::string::npos)
         << passage.request_line;
   }
-}
-
-TEST_F(Waves, AnOrderThatIsNoNumberIsNone) {
-  MakeCluster();
-  MakeOrdered("odd", "first");
-  MakeOrdered("early-held", "-1", true);
-  Watcher& watcher = WatchOver("deployment/bob");
-  ASSERT_TRUE(Eventually([&] { return !IsThere("early-held"); }));
-  ASSERT_TRUE(WaitsOn(watcher));
-  EXPECT_TRUE(IsThere("odd"));
-  EXPECT_GE(watcher.LinesWith("first"), 1u);
-  api().ReleaseFinalizers("configmaps", ns_, "early-held");
-  EXPECT_TRUE(Finishes(watcher));
 }
 
 TEST_F(Waves, AnOrderThatIsNoNumberOnTheMastersPodIsAMistake) {

@@ -44,14 +44,6 @@ class Surge : public IntegrationTest {
             .Annotation("deployments", ns_, MasterOf(number), "cluster-watcher/" + mark)
             .value_or(""));
   }
-  // Makes another root and marks it in the name of the object with this UID, itself by default.
-  void MarkAnother(int number, const std::string& since, std::string uid = "") {
-    const std::string name = "other-" + std::to_string(number);
-    const std::string own = api().Create("deployments", ns_, DeploymentOf({{name}, 0}));
-    if (uid.empty()) uid = own;
-    api().Annotate("deployments", ns_, name, "cluster-watcher/root-uid", uid);
-    api().Annotate("deployments", ns_, name, "cluster-watcher/abandoned-since", since);
-  }
   bool IsDeleted(int number) {
     const auto root = api().Get("deployments", ns_, MasterOf(number));
     return !root || root->root()["metadata"]["deletionTimestamp"].Exists();
@@ -111,51 +103,6 @@ TEST_F(Surge, ANamespaceThatIsHeldInTimeLosesNothing) {
     EXPECT_FALSE(IsDeleted(i));
     Release(i);
   }
-}
-
-// Others were abandoned long ago, or are marked with what can't be, or by a copy of a mark.
-TEST_F(Surge, ADriverThatEndsAloneTakesItsClusterAlongAtOnce) {
-  MakeCluster(0);
-  const char* marks[] = {"2020-01-01T00:00:00Z", "2199-01-01T00:00:00Z", "soon", ""};
-  for (int i = 0; i < 4; ++i) MarkAnother(i, marks[i]);
-  Watcher& watcher = WatchCluster(0, {"--grace-period=3s", "--surge-limit=1", "--surge-grace=1h"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("deployments", ns_, DriverOf(0));
-  ASSERT_TRUE(Eventually([&] { return TimeMark(0, "abandoned-since"); }));
-  MarkAnother(4, FormatTime(*TimeMark(0, "abandoned-since")), "another");
-  EXPECT_TRUE(Reaches(watcher, "done"));
-  EXPECT_TRUE(IsDeleted(0));
-  Release(0);
-}
-
-// Whoever forges marks delays deletions, and prevents none.
-TEST_F(Surge, MarksOfOthersDelayADeletion) {
-  constexpr seconds kSurgeGrace{10};
-  MakeCluster(0);
-  Watcher& watcher = WatchCluster(0, {"--grace-period=4s", "--surge-limit=2", "--surge-grace=10s"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("deployments", ns_, DriverOf(0));
-  ASSERT_TRUE(Eventually([&] { return TimeMark(0, "abandoned-since"); }));
-  const auto abandoned = TimeMark(0, "abandoned-since");
-  for (int i = 0; i < 2; ++i) MarkAnother(i, FormatTime(*abandoned));
-  EXPECT_TRUE(Eventually([&] { return watcher.Metric(kSurge) == 1; }));
-  EXPECT_TRUE(Reaches(watcher, "done"));
-  EXPECT_EQ(watcher.Metric(kSurge), 0);
-  const auto deleting = TimeMark(0, "deleting-since");
-  ASSERT_TRUE(deleting);
-  EXPECT_GE(*deleting - *abandoned, kSurgeGrace - kRounding);
-  Release(0);
-}
-
-TEST_F(Surge, ADryRunMarksNothing) {
-  MakeCluster(0);
-  Watcher& watcher = WatchCluster(0, {"--grace-period=1s", "--dry-run"});
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  api().Delete("deployments", ns_, DriverOf(0));
-  ASSERT_TRUE(Shows(watcher, "abandoned: owner-absent"));
-  EXPECT_FALSE(Told("ClusterAbandoned", 2).empty());
-  EXPECT_FALSE(TimeMark(0, "abandoned-since")) << "a dry run marks nothing";
-  Release(0);
 }
 
 }  // namespace

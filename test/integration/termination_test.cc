@@ -48,11 +48,6 @@ class Termination : public IntegrationTest {
              api().Names("pods", ns_, "app=bob").empty();
     }));
   }
-  void Evict() {
-    api().Expect(HttpMethod::kPost, PathOf("pods", ns_, pod_ + "/eviction"),
-                 R"({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": ")" +
-                     pod_ + R"(", "namespace": ")" + ns_ + "\"}}");
-  }
   void TearDown() override {
     if (pod_.empty()) return IntegrationTest::TearDown();
     [[maybe_unused]] const auto ended =
@@ -70,40 +65,6 @@ TEST_F(Termination, LeavesAClusterThatIsTakenDownByHand) {
   TakeDownTheMaster();
   EXPECT_EQ(watcher.Stop(SIGTERM), 0);
   EXPECT_TRUE(HasItsMembers());
-}
-
-TEST_F(Termination, LeavesAClusterWhoseMasterRootIsThere) {
-  Watcher& watcher = WatchOnANode();
-  api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Shows(watcher, "abandoned: owner-absent"));
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(IsWhole());
-}
-
-TEST_F(Termination, EndsAtOnceWhereThereIsNothingToDo) {
-  MakeCluster();
-  MakeDriver();
-  std::vector<std::chrono::milliseconds> times;
-  for (int i = 0; i < 5; ++i) {
-    Watcher& watcher = WatchOver("deployment/bob", {"--poll-interval=1h"});
-    ASSERT_TRUE(Shows(watcher, "keep: active"));
-    const auto began = std::chrono::steady_clock::now();
-    ASSERT_EQ(watcher.Stop(i % 2 == 0 ? SIGTERM : SIGINT), 0);
-    times.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::steady_clock::now() - began));
-  }
-  std::sort(times.begin(), times.end());
-  RecordProperty("median_ms", static_cast<int>(times[times.size() / 2].count()));
-  EXPECT_TRUE(IsWhole());
-}
-
-TEST_F(Termination, LeavesAClusterWhosePodIsEvictedWhileTheDriverIsGone) {
-  Watcher& watcher = WatchOnANode();
-  LoseTheDriver();
-  Evict();
-  ASSERT_TRUE(Eventually([&] { return IsTerminating(); }));
-  EXPECT_EQ(watcher.Stop(SIGTERM), 0);
-  EXPECT_TRUE(IsWhole());
 }
 
 // A pod deleted by force is gone without a signal.

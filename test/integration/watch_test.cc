@@ -41,19 +41,6 @@ TEST_F(WatchedOwner, ThatIsDeletedIsSeenAndTheClusterGoes) {
   EXPECT_TRUE(StopsWell(watcher));
 }
 
-TEST_F(WatchedOwner, ThatIsScaledToZeroAndBackIsSeen) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchOver("deployment/bob", {"--observe=watch", "--grace-period=1h"});
-  ASSERT_TRUE(IsAtRest(watcher));
-  api().Scale("deployments", ns_, "bob", 0);
-  ASSERT_TRUE(Shows(watcher, "abandoned: scaled-to-zero"));
-  api().Scale("deployments", ns_, "bob", 1);
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  EXPECT_TRUE(IsAtRest(watcher));
-  EXPECT_TRUE(IsWhole());
-}
-
 TEST_F(WatchedOwner, AJobThatCompletesIsSeen) {
   MakeCluster();
   MakeDriver("bob", "jobs");
@@ -63,19 +50,6 @@ TEST_F(WatchedOwner, AJobThatCompletesIsSeen) {
   ASSERT_EQ(pods.size(), 1u);
   api().SetStatus("pods", ns_, pods.front(), R"({"phase": "Succeeded"})");
   EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(WatchedOwner, AHoldOnTheMasterRootIsSeenAndItsEndToo) {
-  MakeCluster();
-  MakeDriver();
-  Watcher& watcher = WatchBob();
-  ASSERT_TRUE(IsAtRest(watcher));
-  api().Annotate("deployments", ns_, kMaster, "cluster-watcher/hold-until", "2199-01-01T00:00:00Z");
-  ASSERT_TRUE(Shows(watcher, "keep: held"));
-  api().Patch("deployments", ns_, kMaster,
-              R"({"metadata": {"annotations": {"cluster-watcher/hold-until": null}}})");
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
-  EXPECT_TRUE(IsAtRest(watcher));
 }
 
 TEST_F(WatchedOwner, WithoutTheRightToWatchItIsPolled) {
@@ -111,43 +85,6 @@ TEST_F(WatchedOwner, AnApiServerThatIsAwayAndBackIsWatchedAgain) {
   away_ = false;
   ASSERT_TRUE(Shows(watcher, "keep: active"));
   ASSERT_TRUE(IsAtRest(watcher));
-  api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Finishes(watcher));
-}
-
-TEST_F(WatchedOwner, LiesOfAProxyAreBelievedByNobody) {
-  const std::string chunked =
-      "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-      "Transfer-Encoding: chunked\r\n\r\n";
-  const auto event = [&](const std::string& line) {
-    char size[20];
-    std::snprintf(size, sizeof size, "%zx\r\n", line.size() + 1);
-    return size + line + "\n\r\n";
-  };
-  const std::string end = "0\r\n\r\n";
-  Proxy proxy(server().Admin());
-  WriteKubeconfig(kubeconfig(), proxy.Address(), "token: \"" + proxy.Address().token + "\"");
-  MakeCluster();
-  MakeDriver();
-  const std::string gone = R"({"metadata":{"name":"bob","resourceVersion":"1"}}})";
-  const std::pair<std::string, const char*> lies[] = {
-      {event(R"({"type":"DELETED","object":)" + gone) + end, "closed"},
-      {event(R"({"type":"ERROR","object":{"kind":"Status","code":410}})") + end, "expired"},
-      {event("<html>"), "error"},
-      {"ffff\r\n{\"type\":\"MODI", "error"}};
-  for (const auto& [lie, reason] : lies) {
-    proxy.LieAbout("watch=1", {chunked + lie, true});
-    Watcher& watcher = WatchBob();
-    ASSERT_TRUE(Shows(watcher, "keep: active"));
-    EXPECT_TRUE(Eventually([&] { return Restarts(watcher, reason) >= 2; })) << lie;
-    EXPECT_TRUE(Keeps(watcher, "keep: active")) << "it polls";
-    EXPECT_TRUE(StopsWell(watcher));
-  }
-  EXPECT_TRUE(Events("ClusterAbandoned").empty());
-  // This proxy waits for the end of an answer before it passes it on.
-  proxy.TellTheTruth();
-  Watcher& watcher = WatchBob();
-  ASSERT_TRUE(Shows(watcher, "keep: active"));
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(watcher));
 }

@@ -87,32 +87,6 @@ TEST_F(WhoActs, ADeletionWhosePodIsGoneIsTakenOver) {
   ExpectSecondTakesOver();
 }
 
-TEST_F(WhoActs, ADeletionWhosePodHasFailedIsTakenOver) {
-  BeginDeletion();
-  ASSERT_EQ(first_->Stop(SIGKILL), -SIGKILL);
-  api().SetStatus("pods", ns_, pods_[0], R"({"phase": "Failed"})");
-  ExpectSecondTakesOver();
-}
-
-TEST_F(WhoActs, ADeletionWhosePodHasSucceededIsTakenOver) {
-  BeginDeletion();
-  ASSERT_EQ(first_->Stop(SIGKILL), -SIGKILL);
-  api().SetStatus("pods", ns_, pods_[0], R"({"phase": "Succeeded"})");
-  ExpectSecondTakesOver();
-}
-
-TEST_F(WhoActs, ADeletionWhosePodsNameIsAnothersNowIsTakenOver) {
-  BeginDeletion();
-  ASSERT_EQ(first_->Stop(SIGKILL), -SIGKILL);
-  second_->Signal(SIGSTOP);
-  api().Delete("pods", ns_, pods_[0]);
-  ASSERT_TRUE(Eventually([&] { return !api().Exists("pods", ns_, pods_[0]); }));
-  api().Create("pods", ns_, R"({"metadata": {"name": ")" + pods_[0] + R"("}, "spec": {
-      "containers": [{"name": "main", "image": "example.invalid/none"}]}})");
-  second_->Signal(SIGCONT);
-  ExpectSecondTakesOver();
-}
-
 TEST_F(WhoActs, WhoIsOvertakenAfterTheDeadlineStandsBack) {
   // Stops the second watcher before it deletes the master root, so that there is time to see what
   // the first one does.
@@ -169,13 +143,6 @@ class CondemnedByAnother : public WhoActs {
   }
 };
 
-TEST_F(CondemnedByAnother, StandsWhileThatPodIsThere) {
-  CondemnAsTheSecond();
-  EXPECT_TRUE(LooksOn(*first_));
-  EXPECT_TRUE(IsNamed(1));
-  EXPECT_TRUE(IsWhole());
-}
-
 TEST_F(CondemnedByAnother, IsTakenOffWhenThatPodIsGone) {
   CondemnAsTheSecond();
   MakeDriver();
@@ -184,12 +151,6 @@ TEST_F(CondemnedByAnother, IsTakenOffWhenThatPodIsGone) {
   ASSERT_TRUE(Keeps(*first_, "keep: active"));
   // From here on, everything is as if it had never been condemned.
   api().Delete("deployments", ns_, "bob");
-  EXPECT_TRUE(Finishes(*first_));
-}
-
-TEST_F(CondemnedByAnother, IsTakenOffWhenThatPodHasFailed) {
-  CondemnAsTheSecond();
-  api().SetStatus("pods", ns_, pods_[1], R"({"phase": "Failed"})");
   EXPECT_TRUE(Finishes(*first_));
 }
 
