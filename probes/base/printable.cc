@@ -1,6 +1,5 @@
 #include "probes/base/printable.h"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace cluster_watcher {
@@ -47,6 +46,8 @@ void AppendEscaped(std::uint32_t c, std::string& out) {
 }
 
 }  // namespace
+
+std::size_t CharacterSize(std::string_view text) { return Decode(text).size; }
 
 std::string Printable(std::string_view text) {
   std::string shown;

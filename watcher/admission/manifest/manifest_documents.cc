@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "probes/base/printable.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -44,44 +46,12 @@ std::size_t HeadOf(std::string_view text) {
   return head;
 }
 
-// Returns the length in bytes of the first character; 0 if it isn't valid UTF-8.
-std::size_t CharacterSize(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first < 0xC2   ? 0
-                           : first < 0xE0 ? 2
-                           : first < 0xF0 ? 3
-                           : first < 0xF5 ? 4
-                                          : 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  // An overlong form, half a surrogate pair, or beyond Unicode.
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) ||
-      (first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) > 0x8F)) {
-    return 0;
-  }
-  return size;
-}
-
 bool IsForbidden(char c) {
   const bool is_white = c == '\t' || c == '\n' || c == '\r';
   return (static_cast<unsigned char>(c) < ' ' && !is_white) || c == 0x7F;
 }
 
 }  // namespace
-
-bool IsUtf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t size = CharacterSize(text.substr(at));
-    if (size == 0) return false;
-    at += size;
-  }
-  return true;
-}
 
 std::vector<YamlDocument> SplitYaml(std::string_view text) {
   std::vector<YamlDocument> documents;

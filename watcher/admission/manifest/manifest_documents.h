@@ -21,8 +21,6 @@ struct YamlDocument {
 // Returns the documents in order; together they are `text`.
 std::vector<YamlDocument> SplitYaml(std::string_view text);
 
-bool IsUtf8(std::string_view text);
-
 // Returns the first byte that isn't UTF-8 or that YAML forbids: a control character.
 std::optional<YamlError> FindIllegalByte(std::string_view text);
 
