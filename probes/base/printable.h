@@ -7,8 +7,8 @@
 
 namespace cluster_watcher {
 
-// Returns the length in bytes of the first character of a text that isn't empty; 0 if it isn't valid
-// UTF-8 (Unicode, table 3-7).
+// Returns the length in bytes of the first character of a text that isn't empty; 0 if it isn't
+// valid UTF-8 (Unicode, table 3-7).
 std::size_t CharacterSize(std::string_view text);
 
 // Returns `text` on one line, with nothing that could forge another or steer a terminal: control

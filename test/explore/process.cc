@@ -377,6 +377,12 @@ class Stepper {
       BackToWatching();
       return "leaves it";
     }
+    if (me_.accepted != 0) {
+      NextPass();
+      me_.goes_on = me_.is_root_read = me_.is_root_fresh = false;
+      me_.root_age = 0;
+      return "goes on";
+    }
     if (Length(me_.look_age) >= kFreshEvidence) return "finds its evidence too old";
     if (!Write(static_cast<int>(Phase::kDeleting), MyMark())) return "can't begin";
     me_.stage = me_.has_view ? Stage::kListed : Stage::kBegun;
@@ -481,7 +487,9 @@ class Stepper {
 
   std::optional<DeletionEnd> WhyEnded() {
     if (!me_.is_root_read) {
-      if (world_.api_fails) return std::nullopt;
+      if (world_.api_fails) {
+        return me_.LooksAgain() ? std::optional(DeletionEnd::kStale) : std::nullopt;
+      }
       me_.is_root_read = me_.is_root_fresh = world_.root.presence != Presence::kGone;
       me_.root_age = 0;
     }

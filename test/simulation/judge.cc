@@ -289,7 +289,7 @@ void Judge::CheckRootIsLast(const Exchange& exchange) {
   if (root == nullptr || root->deleting) return;
   const auto crossed = crossed_at_.find(root->uid);
   if (crossed == crossed_at_.end()) return;
-  if (timeline_.Now() >= crossed->second.at + plan.delete_deadline - kDeadlineSlack) {
+  if (timeline_.Now() >= crossed->second + plan.delete_deadline - kDeadlineSlack) {
     return CheckWhatIsLeft(exchange);
   }
   for (const auto& [group, plural] : kMembers) {
@@ -578,11 +578,8 @@ void Judge::CheckMarks(const Exchange& exchange, const SeenRoot& after) {
   if (!writes_deleting) return;
   const bool is_first = before.phase != "deleting";
   ++(is_first ? counts_.crossed : counts_.resumed);
-  // What a life repeats has the deadline of its first.
-  Crossed& crossed = crossed_at_[after.uid];
-  if (is_first || crossed.life != exchange.by->life) {
-    crossed = {exchange.by->life, timeline_.Now()};
-  }
+  if (is_first || begun_by_[after.uid] != exchange.by->life)
+    crossed_at_[after.uid] = timeline_.Now();
   CheckClaims(after.uid);
   // A watcher of another rollout reads another driver, as does that of a cluster which another
   // application has claimed: what it does is judged by the truth alone.

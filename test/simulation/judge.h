@@ -121,13 +121,9 @@ class Judge final : public Listener {
   const Exchanges* exchanges_ = nullptr;
   std::string broken_;
   std::set<std::string> bereft_;
-  struct Crossed {
-    int life = -1;
-    MonotonicTime at{};
-  };
-  std::map<std::string, Crossed> crossed_at_;  // by the root's UID, last
-  std::map<std::string, Marked> marked_;       // by watchers, last; by the root's UID
-  std::map<std::string, int> begun_by_;        // the life that wrote so last; by the root's UID
+  std::map<std::string, MonotonicTime> crossed_at_;  // by the root's UID, last
+  std::map<std::string, Marked> marked_;             // by watchers, last; by the root's UID
+  std::map<std::string, int> begun_by_;  // the life that wrote so last; by the root's UID
   // A master root's UID, and the life that has taken its deletion over; when.
   std::map<std::pair<std::string, int>, MonotonicTime> taken_over_at_;
   int last_life_to_delete_root_ = 0;

@@ -119,9 +119,9 @@ bool IsOnMarks(CaseStep step) {
 AfterCondemning NextAfterCondemning(const Condemnation& of, const Snapshot& look,
                                     const Decision& decision, bool dry_run) {
   const Marks& marks = look.marks;
+  if (dry_run) return Spare{Refusal::kHold, "it is for a dry run now"};
   if (of.is_resumed && decision.reason == Reason::kUnknown) return AwaitRead{};
   if (!decision.abandoned()) return Spare{RefusalOf(decision.reason), decision.detail};
-  if (dry_run) return Spare{Refusal::kHold, "it is for a dry run now"};
   const std::string recorded = marks.owner ? marks.owner->uid : "";
   const std::string seen = look.seen ? look.seen->uid : "";
   const bool is_same_owner =

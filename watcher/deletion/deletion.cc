@@ -25,16 +25,7 @@ std::string GivenKind(const OwnerName& owner, const Settings& settings) {
   return built_in == nullptr ? given.ToText() : built_in->SingularName();
 }
 
-// They may be annotations that were changed meanwhile.
-void TakeSettings(DeletionMemory& memory, const DeletionOrder& order, const Settings& settings,
-                  WallTime now) {
-  memory.volumes = settings.volumes;
-  const WallTime since = order.marks.deleting_since.value_or(now);
-  memory.collect_after =
-      std::chrono::floor<std::chrono::seconds>(since + settings.volume_retention);
-}
-
-DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings, WallTime now) {
+DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings) {
   const Snapshot& look = condemned.look;
   DeletionMemory memory;
   memory.cluster = *look.cluster;
@@ -42,7 +33,6 @@ DeletionMemory MemoryOf(const DeletionOrder& condemned, const Settings& settings
   memory.root_is_resource = look.cluster->IsResource(*look.root);
   if (look.root->type->kind == "StatefulSet") memory.root_set = look.root->meta.name;
   memory.mounted = look.pod_says.mounted;
-  TakeSettings(memory, condemned, settings, now);
   memory.owner_uids = condemned.other_owners;
   if (look.seen) memory.owner_uids.insert(look.seen->uid);
   if (condemned.marks.owner) memory.owner_uids.insert(condemned.marks.owner->uid);
@@ -67,19 +57,40 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       cluster_(*condemned.look.cluster),
       as_seen_(*condemned.look.root),
       began_(began),
-      memory_(MemoryOf(condemned, *tools.settings, tools.clock.WallNow())),
+      memory_(MemoryOf(condemned, *tools.settings)),
       deletes_(
           tools, memory_, warn_once_, [this] { return mandate_.MaySend(); },
           [this] { return mandate_.Renew(); }),
       mandate_(tools, warn_once_, condemned, deletes_.sent()),
       reader_(tools, warn_once_, cluster_, mandate_, memory_),
       pace_(tools.client, tools.clock,
-            static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))) {}
+            static_cast<unsigned>(std::hash<std::string>()(as_seen_.meta.uid))) {
+  TakeSettings(condemned);
+}
 
 void Deletion::Take(const DeletionOrder& order) {
   mandate_.Take(order);
-  TakeSettings(memory_, order, *tools_.settings, tools_.clock.WallNow());
+  TakeSettings(order);
   is_taken_ = !HasDeleted();
+}
+
+void Deletion::GoOn(const DeletionOrder& last) {
+  mandate_.GoOn();
+  TakeSettings(last);
+}
+
+bool Deletion::HasEnded() {
+  mandate_.BeginList();
+  const auto why = mandate_.WhyEnded();
+  return why && why != DeletionEnd::kStale;
+}
+
+// They may be annotations that were changed meanwhile.
+void Deletion::TakeSettings(const DeletionOrder& order) {
+  memory_.volumes = tools_.settings->volumes;
+  const WallTime since = order.marks.deleting_since.value_or(tools_.clock.WallNow());
+  memory_.collect_after =
+      std::chrono::floor<std::chrono::seconds>(since + tools_.settings->volume_retention);
 }
 
 bool Deletion::FindWhyRootStays() {
@@ -128,6 +139,7 @@ std::optional<DeletionEnd> Deletion::RunPass(bool late, bool with_root) {
   }
   if (!view_) view_ = reader_.Read(late);
   if (auto why = mandate_.WhyEnded()) {
+    if (why == DeletionEnd::kStale && GivenUp()) return DeletionEnd::kGivenUp;
     if (why != DeletionEnd::kRootGone) return why;
     if (IsRootInDoubt()) return EndWithRoot(late);
     if (!IsWhole()) SettleClaims();

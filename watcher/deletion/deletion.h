@@ -33,8 +33,11 @@ class Deletion {
   // is sent on its evidence: on a slow API server that would not last for another list.
   void Take(const DeletionOrder& order);
 
-  // Goes on without one, for as long as one lasts.
-  void GoOn() { mandate_.GoOn(); }
+  // Goes on without one, for as long as one lasts, or until the root can't be read.
+  void GoOn(const DeletionOrder& last);
+
+  // Whether the root, which is read, says that nothing more may be deleted.
+  bool HasEnded();
 
   // Whether the root would take along what is annotated to be kept, before anything is deleted.
   bool FindWhyRootStays();
@@ -83,6 +86,7 @@ class Deletion {
   // One pass; nullopt: another one follows.
   std::optional<DeletionEnd> RunPass(bool late, bool with_root);
   PassTerms Terms(bool late, bool with_root) const;
+  void TakeSettings(const DeletionOrder& order);
   // kGivenUp, or nullopt: tries on.
   std::optional<DeletionEnd> GivenUp() const;
   PassEnd Conclude(bool late, bool with_root);

@@ -13,7 +13,7 @@ struct DeletionOrder {
   Marks marks;              // as they are written since
   std::string why;          // for people
   bool is_asked = false;    // by a person, whatever the rules and `keep` on the master root say
-  BootTime marked_at = {};  // when the marks were sent, under the root's resourceVersion
+  BootTime marked_at = {};  // when the marks were sent, or read, under the root's resourceVersion
   // The UIDs of owners beside the one that the look and the marks tell of.
   std::set<std::string> other_owners = {};
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "probes/base/time_text.h"
+#include "watcher/deletion/deletion.h"
 #include "watcher/deletion/member_listing.h"
 #include "watcher/deletion/reaper.h"
 
@@ -19,6 +20,14 @@ std::string WhatWasBegun(const Marks& marks) {
   return "; " + marks.condemned_by.ToText() + " had begun to delete it" + since +
          ": its Events and its log say what is gone, and creating the cluster again from the same "
          "file makes it whole";
+}
+
+// Goes on under the marks that the look has read.
+DeletionOrder OrderOn(const Condemnation& of, JudgedLook look) {
+  const BootTime read_at = look.snapshot.when.evidence.sent;
+  Marks marks = look.snapshot.marks;
+  return {
+      std::move(look.snapshot), std::move(marks), look.decision.detail, of.is_asked, read_at, {}};
 }
 
 }  // namespace
@@ -43,37 +52,38 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
 
 Result<std::optional<DeletionOrder>, Reaper::Outcome> Reaper::LastLook(
     const Case& of, const Progress& progress, const std::stop_token& stop) {
-  for (int attempt = 0; of.has_deleted || attempt < kMostLastLooks; ++attempt) {
-    if (of.has_deleted && attempt > 0 && tools_.clock.Now() >= DeadlineOf(progress)) {
+  JudgedLook look;
+  for (int attempt = 0; of.begun != nullptr || attempt < kMostLastLooks; ++attempt) {
+    if (of.begun != nullptr && attempt > 0 && tools_.clock.Now() >= DeadlineOf(progress)) {
       warn_once_("the deletion goes on by what was read before, for its deadline has passed");
       return std::optional<DeletionOrder>();
     }
     tools_.turn({});
-    if (attempt > 0) Wait(of.has_deleted ? LongBackoff(attempt) : Backoff(attempt), stop);
+    if (attempt > 0) Wait(of.begun != nullptr ? LongBackoff(attempt) : Backoff(attempt), stop);
     // A watcher that is told to stop leaves its marks to the next one.
     if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
-    JudgedLook look = LookAt(of, stop);
+    look = LookAt(of, stop);
     if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
     const AfterCondemning next =
         NextAfterCondemning(of, look.snapshot, look.decision, tools_.settings->dry_run);
-    if (of.has_deleted && std::holds_alternative<AwaitRead>(next)) {
+    if (of.begun != nullptr && std::holds_alternative<AwaitRead>(next)) {
+      if (of.begun->HasEnded()) return std::optional<DeletionOrder>();  // the next pass says how
       warn_once_("the deletion waits: " + look.decision.detail);
       continue;
     }
     if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
+    if (of.begun != nullptr) return std::optional(OrderOn(of, std::move(look)));
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return std::optional(*std::move(written));
     const ApiError& error = written.error();
-    const bool may_pass = IsTransient(error.failure) || error.failure == ApiFailure::kNotSent;
-    const bool is_last = !of.has_deleted && attempt + 1 == kMostLastLooks;
-    if (!of.has_deleted && (!may_pass || is_last)) {
-      const std::string why =
-          may_pass ? "the point of no return could not be written in time" : error.message;
-      return Unexpected{TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), why})};
+    if (!IsTransient(error.failure) && error.failure != ApiFailure::kNotSent) {
+      return Unexpected{
+          TurnBack(of, look, Spare{NotePolicy(error, Refusal::kConflict), error.message})};
     }
     tools_.log.info("the last look is repeated: {}", error.message);
   }
-  return Unexpected{Outcome::kSpared};
+  return Unexpected{TurnBack(
+      of, look, Spare{Refusal::kConflict, "the point of no return could not be written in time"})};
 }
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
@@ -104,10 +114,7 @@ Result<DeletionOrder, ApiError> Reaper::WritePointOfNoReturn(const Case& of, Jud
   Marks marks = snapshot.marks;
   marks.phase = Phase::kDeleting;
   marks.reason = ToString(look.decision.reason);
-  // The deadline of what has deleted something stays.
-  if (!of.has_deleted || !marks.deleting_since) {
-    marks.deleting_since = ServerNow(snapshot, tools_.clock);
-  }
+  marks.deleting_since = ServerNow(snapshot, tools_.clock);
   AnnotationChanges changes = CondemnedMarks(of.me, look.decision.reason, marks.phase);
   changes[annotation::kDeletingSince] = FormatTime(*marks.deleting_since);
   const BootTime marked_at = tools_.clock.BootNow();

@@ -53,7 +53,11 @@ std::optional<DeletionEnd> Mandate::WhyEnded() {
   }
   const auto why = WhyEndedBy(root_state_, root().meta, {cluster_, condemned_by_, is_asked_});
   if (why) return why;
-  return LookAge() >= LookLasts() ? std::optional(DeletionEnd::kStale) : std::nullopt;
+  const Duration lasts = LookLasts();
+  if (lasts == Duration::max()) return std::nullopt;
+  // Whatever kept the root from being read may have hidden the driver too.
+  const bool is_stale = root_state_ == RootState::kUnknown || LookAge() >= lasts;
+  return is_stale ? std::optional(DeletionEnd::kStale) : std::nullopt;
 }
 
 bool Mandate::Renew() {

@@ -234,7 +234,7 @@ std::vector<std::string> NamesOfTerminating(const PassView& view, const SentDele
 }
 
 Duration LookLasts(const SentDeletes& sent, const Uid& root) {
-  if (sent.MayHaveDeleted(root)) return Duration::max();
+  if (sent.AcceptedAt(root)) return Duration::max();
   return sent.any_accepted ? kFreshOnceBegun : kFreshEvidence;
 }
 

@@ -158,12 +158,13 @@ Reaper::Outcome Reaper::CarryThrough(Case of, const std::stop_token& stop) {
   std::optional<Deletion> deletion;
   Progress progress;
   for (int rounds = 0;;) {
-    auto look = LastLook(of, progress, progress.announced ? std::stop_token() : stop);
+    const bool heeds_stop = !progress.announced || (of.begun != nullptr && tools_.heeds_stop);
+    auto look = LastLook(of, progress, heeds_stop ? stop : std::stop_token());
     if (!look) return look.error();
     if (*look) condemned = *std::move(look);
     if (!progress.announced) progress.began = tools_.clock.Now();
     if (!deletion) deletion.emplace(tools_, *condemned, progress.began);
-    *look ? deletion->Take(*condemned) : deletion->GoOn();
+    *look ? deletion->Take(*condemned) : deletion->GoOn(*condemned);
     if (steps_.HasBefore(*condemned) && deletion->FindWhyRootStays()) {
       return End(of, *condemned, *deletion, progress, DeletionEnd::kRootMustStay, stop);
     }
@@ -171,14 +172,12 @@ Reaper::Outcome Reaper::CarryThrough(Case of, const std::stop_token& stop) {
     // Steps take their time, and meanwhile the cluster, still whole, may be in use again.
     if (steps_.RunBefore(*condemned, DeadlineOf(progress))) continue;
     const auto outcome = Delete(*condemned, *deletion, progress);
-    const bool is_over =
-        tools_.gives_up && !deletion->HasDeleted() && tools_.clock.Now() >= DeadlineOf(progress);
-    if (outcome != DeletionEnd::kStale || is_over) {
+    if (outcome != DeletionEnd::kStale) {
       return End(of, *condemned, *deletion, progress, outcome, stop);
     }
     tools_.log.info("the evidence is old: looking again");
     of.is_resumed = of.is_resumed || !deletion->IsWhole();
-    of.has_deleted = deletion->HasDeleted();
+    of.begun = deletion->HasDeleted() ? &*deletion : nullptr;
     of.gone = WhatIsGone(deletion->first_deleted());
     Wait(LongBackoff(rounds++), {});
   }
@@ -268,7 +267,7 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
       refused_by_policy_ = true;
       BackToWatching(condemned.look, Refusal::kHold, deletion.policy() + gone);
       return Outcome::kSpared;
-    case DeletionEnd::kStale:
+    case DeletionEnd::kStale:  // doesn't come here
     case DeletionEnd::kGivenUp:
       given_up_ = (deletion.IsWhole() ? "nothing" : "not all") +
                   std::string(" of it could be deleted by the deadline") +

@@ -70,9 +70,9 @@ class Reaper {
  private:
   // Whose deletion it is, and of whose cluster.
   struct Case : Condemnation {
-    KubeObject root;           // as it was condemned, or its deletion resumed
-    bool has_deleted = false;  // a delete was accepted
-    std::string gone = {};     // for people: what this deletion has deleted already
+    KubeObject root;            // as it was condemned, or its deletion resumed
+    Deletion* begun = nullptr;  // once a delete was accepted
+    std::string gone = {};      // for people: what this deletion has deleted already
   };
   // How far a deletion is, even if it could not be marked.
   struct Progress {
@@ -82,8 +82,8 @@ class Reaper {
 
   // The last look, the steps before and the deletion.
   Outcome CarryThrough(Case of, const std::stop_token& stop);
-  // Looks again and writes the point of no return. The error: kSpared or kOvertaken. What has
-  // deleted something waits for a definite look until its deadline; nullopt: there is none.
+  // Looks again and writes the point of no return. The error: kSpared or kOvertaken. What is begun
+  // needs no other mark, and waits for a definite look until its deadline; nullopt: there is none.
   Result<std::optional<DeletionOrder>, Outcome> LastLook(const Case& of, const Progress& progress,
                                                          const std::stop_token& stop);
   // Acts on a look that doesn't let the deletion go on.

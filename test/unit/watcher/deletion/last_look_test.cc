@@ -138,6 +138,42 @@ TEST_F(LastLookTest, IsRepeatedUntilTheRootIsDeleted) {
       << Notes();
 }
 
+// A webhook that is down refuses it.
+TEST_F(LastLookTest, IsRepeatedWhereTheRootsDeleteFails) {
+  RefuseUntil(minutes(15), "DELETE", "/deployments/spark-m", 500);
+  EndAfter(minutes(2));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+}
+
+// The driver is back meanwhile.
+TEST_F(LastLookTest, ComesBeforeDeletesOnceTheApiServerIsBackBehindTheDeadline) {
+  MakeHeldFirstWave();
+  clock_.At(clock_.elapsed + seconds(50), [this] { RefuseUntil(minutes(15), "", "", 503); });
+  EndAfter(minutes(5));
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kSpared);
+  EXPECT_TRUE(Exists(kRoot));
+  EXPECT_GE(clock_.elapsed, minutes(15));
+}
+
+TEST_F(LastLookTest, NeedsNoRightToWriteOnceSomethingIsDeleted) {
+  MakeHeldFirstWave();
+  clock_.At(clock_.elapsed + seconds(50), [this] { Refuse("PATCH", "spark-m", 403); });
+  clock_.At(clock_.elapsed + minutes(3), [this] { Release(); });
+  EXPECT_EQ(Condemn(), Reaper::Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(4));
+}
+
+// Nobody is told that it is deleted by a watcher that looks on and on.
+TEST_F(LastLookTest, EndsWhereTheRootIsTakenDownDuringADoubt) {
+  MakeHeldFirstWave();
+  clock_.At(clock_.elapsed + seconds(50),
+            [this] { RefuseUntil(clock_.elapsed + minutes(5), "GET", "/deployments?", 503); });
+  clock_.At(clock_.elapsed + seconds(90), [this] { Delete(kRoot); });
+  Condemn();
+  EXPECT_LT(clock_.elapsed, minutes(2)) << log_text_.str();
+}
+
 // A person says so while a step runs, or something is waited for.
 TEST_F(LastLookTest, SettingsThatItFindsAreThoseOfTheDeletion) {
   settings_.settings.volumes = Volumes::kDelete;

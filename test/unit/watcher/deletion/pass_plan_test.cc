@@ -277,6 +277,8 @@ TEST(PassPlan, HowLongALookLasts) {
   sent.any_accepted = true;
   EXPECT_EQ(LookLasts(sent, "root"), std::chrono::minutes(1));
   sent.unanswered.emplace("root");
+  EXPECT_EQ(LookLasts(sent, "root"), std::chrono::minutes(1));
+  sent.accepted_at.emplace("root", MonotonicTime{});
   EXPECT_EQ(LookLasts(sent, "root"), Duration::max());
 }
 
