@@ -52,27 +52,30 @@ JudgedLook Reaper::LookAt(const Case& of, const std::stop_token& stop) {
 
 Result<std::optional<DeletionOrder>, Reaper::Outcome> Reaper::LastLook(
     const Case& of, const Progress& progress, const std::stop_token& stop) {
+  const bool is_begun = of.begun != nullptr;
   JudgedLook look;
-  for (int attempt = 0; of.begun != nullptr || attempt < kMostLastLooks; ++attempt) {
-    if (of.begun != nullptr && attempt > 0 && tools_.clock.Now() >= DeadlineOf(progress)) {
+  for (int attempt = 0; is_begun || attempt < kMostLastLooks; ++attempt) {
+    if (is_begun && attempt > 0 && tools_.clock.Now() >= DeadlineOf(progress)) {
       warn_once_("the deletion goes on by what was read before, for its deadline has passed");
       return std::optional<DeletionOrder>();
     }
     tools_.turn({});
-    if (attempt > 0) Wait(of.begun != nullptr ? LongBackoff(attempt) : Backoff(attempt), stop);
+    if (attempt > 0) Wait(is_begun ? LongBackoff(attempt) : Backoff(attempt), stop);
     // A watcher that is told to stop leaves its marks to the next one.
     if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
     look = LookAt(of, stop);
     if (stop.stop_requested()) return Unexpected{Outcome::kSpared};
     const AfterCondemning next =
         NextAfterCondemning(of, look.snapshot, look.decision, tools_.settings->dry_run);
-    if (of.begun != nullptr && std::holds_alternative<AwaitRead>(next)) {
-      if (of.begun->HasEnded()) return std::optional<DeletionOrder>();  // the next pass says how
+    if (std::holds_alternative<AwaitRead>(next)) {
+      const bool has_ended = is_begun && of.begun->HasEnded();
+      if (has_ended) return std::optional<DeletionOrder>();  // the next pass says how
       warn_once_("the deletion waits: " + look.decision.detail);
-      continue;
+      if (is_begun) continue;
+      return Unexpected{Outcome::kSpared};
     }
     if (!std::holds_alternative<Begin>(next)) return Unexpected{TurnBack(of, look, next)};
-    if (of.begun != nullptr) return std::optional(OrderOn(of, std::move(look)));
+    if (is_begun) return std::optional(OrderOn(of, std::move(look)));
     auto written = WritePointOfNoReturn(of, look, stop);
     if (written) return std::optional(*std::move(written));
     const ApiError& error = written.error();
@@ -88,10 +91,6 @@ Result<std::optional<DeletionOrder>, Reaper::Outcome> Reaper::LastLook(
 
 Reaper::Outcome Reaper::TurnBack(const Case& of, const JudgedLook& look,
                                  const AfterCondemning& next) {
-  if (std::holds_alternative<AwaitRead>(next)) {
-    warn_once_("the deletion waits: " + look.decision.detail);
-    return Outcome::kSpared;
-  }
   if (std::holds_alternative<Yield>(next)) return Overtaken();
   Spare why = std::get<Spare>(next);
   why.detail += of.gone;

@@ -39,9 +39,9 @@ class Planner {
 
   PassPlan Plan() const {
     PassPlan plan;
-    const bool is_whole = !sent_.any_accepted;
-    const bool ends = (terms_.late && IsKnown()) || (is_whole && RootMustStay());
-    if (root_held_ != nullptr && ends && (terms_.with_root || is_whole)) {
+    const bool is_begun = sent_.any_accepted;
+    const bool ends = (terms_.late && IsKnown()) || (!is_begun && RootMustStay());
+    if (root_held_ != nullptr && ends && (terms_.with_root || !is_begun)) {
       plan.root_stays = root_held_;
       return plan;
     }

@@ -269,7 +269,6 @@ TEST(PassPlan, WhenItIsOver) {
   }
 }
 
-// A list with gaps may lack what says that a claim's StatefulSet stays.
 TEST(PassPlan, HowLongALookLasts) {
   SentDeletes sent;
   EXPECT_EQ(LookLasts(sent, "root"), kFreshEvidence);
@@ -282,6 +281,7 @@ TEST(PassPlan, HowLongALookLasts) {
   EXPECT_EQ(LookLasts(sent, "root"), Duration::max());
 }
 
+// A list with gaps may lack what says that a claim's StatefulSet stays.
 TEST(PassPlan, ClaimsAreMarkedForCollectionOnceSomethingIsDeletedAndAllIsKnown) {
   World world;
   EXPECT_FALSE(world.End().collects);

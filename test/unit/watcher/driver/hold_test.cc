@@ -79,7 +79,8 @@ TEST_F(HoldTest, AHoldThatEndsLaterStaysUnlessItIsOverwritten) {
 
 TEST_F(HoldTest, ADeletionThatWasBegunIsNotSaidToBeHeld) {
   MarkRoot("phase", "deleting");
-  EXPECT_NE(HoldIt(spark_).find("its deletion was begun before"), std::string::npos);
+  EXPECT_NE(HoldIt(spark_).find("its deletion was begun before: what is gone by then is gone"),
+            std::string::npos);
 }
 
 TEST_F(HoldTest, ANamespaceIsHeld) {
