@@ -6,7 +6,7 @@ namespace {
 constexpr const char* kResults[] = {"injected", "not-asked", "already",  "left-alone", "owned",
                                     "valid",    "warned",    "rejected", "error"};
 
-prometheus::Histogram::BucketBoundaries SecondsBuckets() {
+prometheus::Histogram::BucketBoundaries AdmissionBuckets() {
   return {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1};
 }
 
@@ -18,7 +18,7 @@ AdmissionMetrics::AdmissionMetrics(prometheus::Registry& registry, const std::st
                      .Name("cluster_watcher_admission_duration_seconds")
                      .Help("How long it took to answer an admission request.")
                      .Register(registry)
-                     .Add({}, SecondsBuckets())),
+                     .Add({}, AdmissionBuckets())),
       connections_(&prometheus::BuildGauge()
                         .Name("cluster_watcher_admission_connections")
                         .Help("Connections that are open to the webhook.")

@@ -37,7 +37,7 @@ constexpr std::array kWatchRestarts =
     std::to_array<std::string_view>({"closed", "expired", "stalled", "error"});
 
 // From an API server nearby up to a request that times out. Every sidecar has one series for each.
-prometheus::Histogram::BucketBoundaries SecondsBuckets() { return {0.005, 0.025, 0.1, 0.5, 2.5}; }
+prometheus::Histogram::BucketBoundaries RequestBuckets() { return {0.005, 0.025, 0.1, 0.5, 2.5}; }
 
 template <typename Metric>
 Family<Metric>& Register(Registry& registry, prometheus::detail::Builder<Metric> builder,
@@ -99,7 +99,7 @@ void WatcherMetrics::RegisterPolls(Registry& registry) {
            "outcome", kOutcomes);
   polls_.duration = &Register(registry, BuildHistogram(), "cluster_watcher_poll_duration_seconds",
                               "How long a poll took.")
-                         .Add({}, SecondsBuckets());
+                         .Add({}, RequestBuckets());
   polls_.last_definite = RegisterGauge(
       registry, "cluster_watcher_last_definite_poll_timestamp_seconds",
       "When a poll last established the owner's state, in Unix time; 0 before the first one.");
@@ -191,7 +191,7 @@ void WatcherMetrics::RegisterRequests(Registry& registry) {
       "Requests to the API server by HTTP status (<error> without an answer) and method.");
   requests_.duration = &Register(registry, BuildHistogram(), "rest_client_request_duration_seconds",
                                  "How long a request to the API server took.")
-                            .Add({}, SecondsBuckets());
+                            .Add({}, RequestBuckets());
   requests_.retries = &Register(registry, BuildCounter(), "rest_client_request_retries_total",
                                 "Requests to the API server that were sent again.")
                            .Add({});

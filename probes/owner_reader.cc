@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kPodPrefix[] = "pod/";
 
-const ResourceType& Pods() { return *FindBuiltInByName("pods", ""); }
+const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
 
 Unexpected<ApiError> CantFollow(const std::string& pod, const std::string& why) {
   return {ApiError{ApiFailure::kUnexpected, "the controllers of " + pod + " can't be told: " + why,
@@ -20,7 +20,7 @@ Unexpected<ApiError> CantFollow(const std::string& pod, const std::string& why) 
 
 // Whether a workload makes objects of this kind.
 bool IsMade(const ResourceType& type) {
-  return type == Pods() || type.kind == "ReplicaSet" || type.kind == "ReplicationController" ||
+  return type == PodType() || type.kind == "ReplicaSet" || type.kind == "ReplicationController" ||
          type.kind == "Job";
 }
 
@@ -153,7 +153,7 @@ Result<std::string, ApiError> OwnerReader::FindMaker(const std::string& ns, cons
   std::string maker;
   for (const ResourceType& known : OwnerTypes()) {
     // What makes runs controls no pod itself.
-    if (known == Pods() || RunsOf(known) != nullptr) continue;
+    if (known == PodType() || RunsOf(known) != nullptr) continue;
     auto type = discovery_.Resolve(known, patience);
     if (!type) return Unexpected{std::move(type).error()};
     if (!*type) continue;
@@ -186,7 +186,7 @@ Result<std::string, ApiError> OwnerReader::FindFirst(const OwnerOfPods& owner,
   if (RunsOf(owner.type) != nullptr) return FindRun(owner, but, patience);
   // All pods that a workload controls match its selector.
   const bool selector_finds_all = IsWorkload(owner.type) && !owner.pod_selector.empty();
-  if (owner.type == Pods() || selector_finds_all) return std::string();
+  if (owner.type == PodType() || selector_finds_all) return std::string();
   return FindPodByControllers(owner, but, patience);
 }
 
@@ -196,11 +196,11 @@ Result<std::string, ApiError> OwnerReader::FindPod(const OwnerOfPods& owner,
   std::string running;
   Climb climb(owner, but, true);
   auto found = AnyObject(
-      ApiRequest::ListBySelector(Pods(), owner.ns, owner.pod_selector, false),
+      ApiRequest::ListBySelector(PodType(), owner.ns, owner.pod_selector, false),
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         if (!RunsSomething(owner.type, meta, pod) || but.IsCaller(meta)) return false;
         const std::string name = kPodPrefix + meta.name;
-        if (but.Owns(meta) && !climb.IsOfOwner(Pods(), meta, name)) return false;
+        if (but.Owns(meta) && !climb.IsOfOwner(PodType(), meta, name)) return false;
         running = name;
         return true;
       },
@@ -282,7 +282,7 @@ Result<std::string, ApiError> OwnerReader::FindPodByControllers(const OwnerOfPod
       [&](const ObjectMeta& meta, JsonValue pod) -> Result<bool, ApiError> {
         const std::string name = kPodPrefix + meta.name;
         const bool counts = RunsSomething(owner.type, meta, pod) && !but.IsCaller(meta);
-        if (!counts || !climb.IsOfOwner(Pods(), meta, name)) return false;
+        if (!counts || !climb.IsOfOwner(PodType(), meta, name)) return false;
         running = name;
         return true;
       },

@@ -16,7 +16,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxJsonDepth = 64;
 // Each takes memory that is a multiple of its text. No real object has so many.
 constexpr std::size_t kMostValues = 1'000'000;
 // RapidJSON's recursive parser is safe, because Limits bounds the depth.
@@ -87,8 +87,8 @@ class Limits {
     return Refuse("more than " + std::to_string(kMostValues) + " values");
   }
   bool Down() {
-    if (++depth_ <= kMaxDepth) return true;
-    return Refuse("nested more than " + std::to_string(kMaxDepth) + " levels deep");
+    if (++depth_ <= kMaxJsonDepth) return true;
+    return Refuse("nested more than " + std::to_string(kMaxJsonDepth) + " levels deep");
   }
   bool IsText(std::string_view text) {
     return !HasLoneSurrogate(text) || Refuse("half a surrogate pair in a string");

@@ -20,7 +20,7 @@ namespace {
 using Type = YamlNode::Type;
 
 constexpr std::size_t kMaxText = 64u << 20;
-constexpr std::size_t kMaxDepth = 500;
+constexpr std::size_t kMaxYamlDepth = 500;
 
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
@@ -185,8 +185,8 @@ class Builder {
     if (total_.nodes > kMaxYamlNodes || total_.text > kMaxText) {
       Stop(mark, "the document gets too large here: split it, or write it with fewer aliases");
     }
-    if (open_.size() + size.depth > kMaxDepth) {
-      Stop(mark, "nested more than " + std::to_string(kMaxDepth) + " levels deep");
+    if (open_.size() + size.depth > kMaxYamlDepth) {
+      Stop(mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep");
     }
   }
 

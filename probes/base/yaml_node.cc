@@ -31,7 +31,7 @@ std::optional<std::size_t> IndexOf(std::string_view token) {
   return index;
 }
 
-YamlNode* Child(YamlNode& node, std::string_view token) {
+YamlNode* ChildOf(YamlNode& node, std::string_view token) {
   if (node.type == Type::kMap) return node.Find(Unescaped(token));
   const auto index = IndexOf(token);
   if (node.type != Type::kList || !index || *index >= node.items.size()) return nullptr;
@@ -124,7 +124,7 @@ Result<Done> AddTo(YamlNode& node, std::string_view path, YamlNode value) {
       if (AddChild(*at, token, std::move(value))) return Done{};
       return failed();
     }
-    at = Child(*at, token);
+    at = ChildOf(*at, token);
     if (at == nullptr) return failed();
   }
   return failed();

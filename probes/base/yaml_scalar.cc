@@ -13,25 +13,26 @@
 namespace cluster_watcher {
 namespace {
 
-using Type = YamlScalar::Type;
+using ScalarType = YamlScalar::Type;
 
 constexpr double kWholeLimit = 0x1p53;  // below it a double holds every whole number
 
 const YamlScalar* FindWord(std::string_view text) {
   static const std::map<std::string_view, YamlScalar> words = [] {
     std::map<std::string_view, YamlScalar> all;
-    for (const char* word : {"", "~", "null", "Null", "NULL"}) all[word] = {Type::kNull, "null"};
+    for (const char* word : {"", "~", "null", "Null", "NULL"})
+      all[word] = {ScalarType::kNull, "null"};
     for (const char* word :
          {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}) {
-      all[word] = {Type::kBool, "true"};
+      all[word] = {ScalarType::kBool, "true"};
     }
     for (const char* word :
          {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}) {
-      all[word] = {Type::kBool, "false"};
+      all[word] = {ScalarType::kBool, "false"};
     }
     for (const char* word : {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf",
                              "+.INF", "-.inf", "-.Inf", "-.INF"}) {
-      all[word] = {Type::kInfinite, word};
+      all[word] = {ScalarType::kInfinite, word};
     }
     return all;
   }();
@@ -128,14 +129,14 @@ YamlScalar ReadPlainScalar(std::string_view text) {
   std::string plain(text);
   plain.erase(std::remove(plain.begin(), plain.end(), '_'), plain.end());
   if (IsDigit(first) || first == '-' || first == '+') {
-    if (auto whole = ReadWhole(plain)) return {Type::kNumber, *whole};
+    if (auto whole = ReadWhole(plain)) return {ScalarType::kNumber, *whole};
   } else if (first != '.' || !SeparatesDigits(text)) {
-    return {Type::kString, std::string(text)};
+    return {ScalarType::kString, std::string(text)};
   }
   if (IsFraction(plain)) {
-    if (auto fraction = ReadFraction(plain)) return {Type::kNumber, *fraction};
+    if (auto fraction = ReadFraction(plain)) return {ScalarType::kNumber, *fraction};
   }
-  return {Type::kString, std::string(text)};
+  return {ScalarType::kString, std::string(text)};
 }
 
 }  // namespace cluster_watcher

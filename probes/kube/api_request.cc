@@ -8,7 +8,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kPageSize = 500;
 constexpr int kSmallPageSize = 50;  // of whole objects, which may be large
 // Some dozens of first pages are read at a time. One that is larger is read in smaller ones.
 constexpr std::size_t kMostBytesOfPage = 1u << 20;

@@ -12,6 +12,9 @@ namespace cluster_watcher {
 // What is cached by the API server may lag behind; a consistent read doesn't.
 enum class Freshness { kCached, kConsistent };
 
+// The most objects of a page of a list, as kubectl asks for.
+inline constexpr int kPageSize = 500;
+
 enum class PropagationPolicy { kBackground, kForeground };
 
 // Asks for the metadata of an object alone. A server that doesn't know this form sends all of it.

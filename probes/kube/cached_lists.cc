@@ -12,7 +12,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kPageSize = 500;
 constexpr std::string_view kMetadataForm = "as=PartialObjectMetadata";
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kBytesOfEntry = 64;  // of an index, about

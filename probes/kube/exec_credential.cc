@@ -19,7 +19,6 @@ namespace {
 
 constexpr Duration kTimeout = std::chrono::minutes(1);
 constexpr Duration kTimeoutWithAPerson = std::chrono::minutes(5);
-constexpr std::string_view kWhiteSpace = " \t\r\n";
 constexpr const char* kSeeWhy = "; run the plugin by hand to see why, or sign in again";
 constexpr const char* kAnotherPlugin = "; use a plugin, or a version of it, that gives this";
 

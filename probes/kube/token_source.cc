@@ -17,7 +17,6 @@ constexpr std::size_t kTokenLimit = 64u << 10;
 }  // namespace
 
 Result<std::string> ParseToken(std::string_view text) {
-  constexpr std::string_view kWhiteSpace = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kWhiteSpace);
   if (begin == std::string_view::npos) return Failure("holds no token");
   text = text.substr(begin, text.find_last_not_of(kWhiteSpace) - begin + 1);

@@ -15,6 +15,9 @@
 
 namespace cluster_watcher {
 
+// What may stand around a credential in a file or an answer.
+inline constexpr std::string_view kWhiteSpace = " \t\r\n";
+
 // Returns the token in `text` without surrounding white space. Fails if there is none, or if it
 // contains characters that a header can't; the error doesn't show it.
 Result<std::string> ParseToken(std::string_view text);

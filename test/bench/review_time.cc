@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "test/fuzz/large_review.h"
-#include "test/fuzz/review_clock.h"
+#include "test/bench/large_review.h"
+#include "test/bench/review_clock.h"
 
 namespace cluster_watcher {
 namespace {

@@ -32,6 +32,9 @@ inline constexpr char kCluster[] = "spark";
 inline constexpr char kClusterLabel[] = "oshinko-cluster";
 inline constexpr char kMaster[] = "spark-m";
 inline constexpr char kAccount[] = "watcher";
+inline constexpr char kClaims[] = "persistentvolumeclaims";
+inline constexpr char kLongAgo[] = "2001-12-24T18:00:00Z";
+inline constexpr char kFarAway[] = "2099-01-01T00:00:00Z";
 
 // Waits until `condition` holds.
 template <typename Condition>

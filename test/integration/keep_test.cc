@@ -6,9 +6,8 @@
 namespace cluster_watcher::integration {
 namespace {
 
+constexpr char kFarAwayByOffset[] = "2199-12-24T18:00:00+01:00";
 constexpr char kHold[] = "cluster-watcher/hold-until";
-constexpr char kFarAway[] = "2199-12-24T18:00:00+01:00";
-constexpr char kLongAgo[] = "2001-12-24T18:00:00Z";
 
 class Kept : public IntegrationTest {};
 
@@ -44,12 +43,12 @@ TEST_F(Kept, WhileAHoldLastsWhereverItStands) {
     auto kept = Keeps(watcher, "keep: held", 3);
     return kept ? StopsWell(watcher) : kept;
   };
-  hold("pods", pod, kFarAway);
+  hold("pods", pod, kFarAwayByOffset);
   EXPECT_TRUE(is_held()) << "by its pod";
-  hold("deployments", kMaster, kFarAway);
+  hold("deployments", kMaster, kFarAwayByOffset);
   hold("pods", pod, kLongAgo);
   EXPECT_TRUE(is_held()) << "by the master root";
-  hold("namespaces", ns_, kFarAway);
+  hold("namespaces", ns_, kFarAwayByOffset);
   hold("deployments", kMaster, kLongAgo);
   EXPECT_TRUE(is_held()) << "by the namespace";
   api().Patch("namespaces", "", ns_, R"({"metadata": {"annotations": null}})");

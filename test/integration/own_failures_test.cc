@@ -14,7 +14,6 @@ namespace {
 
 constexpr char kOwner[] = "cluster-watcher/owner";
 constexpr char kKeep[] = "cluster-watcher/keep";
-constexpr char kClaims[] = "persistentvolumeclaims";
 constexpr char kAnswer403[] = R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",
     "reason": "Forbidden", "message": "it may not", "code": 403})";
 constexpr char kAnswer500[] = R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",

@@ -9,17 +9,17 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kOwner[] = "cluster-watcher/owner";
+constexpr char kOwnerOf[] = "cluster-watcher/owner";
 // Until it is told to stop.
 const std::vector<std::string> kProgram = {
     "--", "/bin/sh", "-c", "trap 'exit 7' TERM; echo started; while :; do sleep 0.1; done"};
 
-bool Holds(const std::string& text, const std::string& part) {
+bool Contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
 TEST_F(FailureCase, Case71AWordOfTheApplicationCountsForOneCommand) {
-  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
+  MakeCluster({.root_annotations = {{kOwnerOf, "deployment/bob"}}});
   MakeDriver();
   DriversPod();
   Watcher& watcher = Watch({"--delete-deadline=3s"});
@@ -45,7 +45,7 @@ TEST_F(FailureCase, Case71AWordOfTheApplicationCountsForOneCommand) {
 }
 
 TEST_F(FailureCase, Case72RunInANewPodJudgesWithItself) {
-  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
+  MakeCluster({.root_annotations = {{kOwnerOf, "deployment/bob"}}});
   MakeDriver();
   const std::string pod = DriversPod();
   MasterPod();
@@ -60,7 +60,7 @@ TEST_F(FailureCase, Case72RunInANewPodJudgesWithItself) {
   std::vector<std::string> arguments = {"run", "--cluster=spark"};
   arguments.insert(arguments.end(), kProgram.begin(), kProgram.end());
   Watcher& run = Command(arguments, pod);
-  EXPECT_TRUE(Eventually([&] { return Holds(run.Output(), "started"); })) << run.Log();
+  EXPECT_TRUE(Eventually([&] { return Contains(run.Output(), "started"); })) << run.Log();
   EXPECT_TRUE(HasNoMarksOfADeletion());
   EXPECT_TRUE(IsWhole());
   run.Signal(SIGTERM);
@@ -82,7 +82,7 @@ TEST_F(FailureCase, Case75CreateSeesThatItsMasterIsGone) {
   WriteWhole(File("yaml"), kSmallCluster);
   Watcher& create = Command({"create", kCluster, "-f", File("yaml")});
   EXPECT_EQ(create.WaitForExit(), 12) << create.Output();
-  EXPECT_TRUE(Holds(create.Log(), "of it are left: deployment.apps/spark-w; ")) << create.Log();
+  EXPECT_TRUE(Contains(create.Log(), "of it are left: deployment.apps/spark-w; ")) << create.Log();
 }
 
 TEST_F(FailureCase, Case82ASharedClusterIsNeverMadeEphemeral) {
@@ -106,7 +106,7 @@ TEST_F(FailureCase, Case82ASharedClusterIsNeverMadeEphemeral) {
   const JsonValue metadata = root->root()["metadata"];
   EXPECT_EQ(metadata["uid"].AsString(), uid);
   EXPECT_FALSE(metadata["labels"]["ephemeral"].Exists());
-  EXPECT_FALSE(metadata["annotations"][kOwner].Exists());
+  EXPECT_FALSE(metadata["annotations"][kOwnerOf].Exists());
   EXPECT_FALSE(metadata["deletionTimestamp"].Exists());
 }
 

@@ -7,9 +7,6 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-constexpr char kLongAgo[] = "2020-01-01T00:00:00Z";
-constexpr char kFarAway[] = "2099-01-01T00:00:00Z";
-
 // The manifests' own, under the name that MakeAccount binds.
 std::string RoleOfSweep() {
   const auto objects = ReadManifests(ReadWhole(MANIFESTS "/chart/objects/sweep/role.yaml"));

@@ -11,7 +11,7 @@
 namespace cluster_watcher::simulation {
 namespace {
 
-using Kind = DriverCommand::Kind;
+using CommandKind = DriverCommand::Kind;
 
 }  // namespace
 
@@ -37,11 +37,11 @@ void DriverProcess::Idle(Micros longest, const std::stop_token& stop) {
   while (timeline_.Now() < until && !nudged_ && !stop.stop_requested()) Suspend();
 }
 
-DriverCommand DriverProcess::Of(Kind kind) {
+DriverCommand DriverProcess::Of(CommandKind kind) {
   DriverCommand command;
   command.kind = kind;
   command.app = random_.Chance(0.3) ? app_ : world_.KindOfApplication(app_) + "/" + app_;
-  const bool may_own = kind == Kind::kClaim || kind == Kind::kCreate;
+  const bool may_own = kind == CommandKind::kClaim || kind == CommandKind::kCreate;
   command.ephemeral = may_own && random_.Chance(app_ == World::kOwnerName ? 0.6 : 0.3);
   command.timeout = std::chrono::seconds(random_.Pick(std::array{0, 1, 3, 8, 15}));
   return command;
@@ -49,19 +49,19 @@ DriverCommand DriverProcess::Of(Kind kind) {
 
 DriverCommand DriverProcess::Choose() {
   if (std::exchange(is_first_, false)) {
-    return Of(random_.Chance(0.7) ? Kind::kClaim : Kind::kAwait);
+    return Of(random_.Chance(0.7) ? CommandKind::kClaim : CommandKind::kAwait);
   }
   const bool is_missing = last_exit_ == DriverExit::kNoCluster;
-  if (is_missing && random_.Chance(0.7)) return Of(Kind::kCreate);
-  if (last_exit_ == DriverExit::kNotReady && random_.Chance(0.3)) return Of(Kind::kCreate);
-  const bool awaited = last_.kind == Kind::kAwait;
-  if (awaited && last_exit_ == DriverExit::kDone) return Of(Kind::kClaim);
+  if (is_missing && random_.Chance(0.7)) return Of(CommandKind::kCreate);
+  if (last_exit_ == DriverExit::kNotReady && random_.Chance(0.3)) return Of(CommandKind::kCreate);
+  const bool awaited = last_.kind == CommandKind::kAwait;
+  if (awaited && last_exit_ == DriverExit::kDone) return Of(CommandKind::kClaim);
   if (!awaited && last_exit_ == DriverExit::kNotReady) {
-    return Of(random_.Chance(0.6) ? Kind::kAwait : Kind::kClaim);
+    return Of(random_.Chance(0.6) ? CommandKind::kAwait : CommandKind::kClaim);
   }
   const std::array<int, 6> weights =
       has_claimed_ ? std::array{2, 3, 4, 1, 1, 1} : std::array{6, 3, 1, 1, 1, 2};
-  return Of(static_cast<Kind>(random_.Weighted(weights)));
+  return Of(static_cast<CommandKind>(random_.Weighted(weights)));
 }
 
 DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools& tools,
@@ -70,17 +70,17 @@ DriverOutcome DriverProcess::Do(const DriverCommand& command, const DriverTools&
   const OwnerName app = *OwnerName::Parse(command.app);
   Observer observer(tools.client, tools.discovery, tools.clock, settings);
   switch (command.kind) {
-    case Kind::kClaim:
+    case CommandKind::kClaim:
       return Claim(tools, cluster, app, command.ephemeral);
-    case Kind::kAwait:
+    case CommandKind::kAwait:
       return Await(tools, cluster, app, command.timeout);
-    case Kind::kRelease:
+    case CommandKind::kRelease:
       return Release(tools, cluster, app);
-    case Kind::kHold:
+    case CommandKind::kHold:
       return WriteHold(tools, observer, {cluster}, {std::chrono::hours(72)});
-    case Kind::kUnhold:
+    case CommandKind::kUnhold:
       return TakeHoldOff(tools, observer, {cluster});
-    case Kind::kCreate: {
+    case CommandKind::kCreate: {
       std::string text;
       for (const std::string& manifest : world_.ClusterManifests(true)) text += manifest + "\n";
       const ManifestFile file{"cluster.json", std::move(text)};
@@ -123,8 +123,8 @@ void DriverProcess::Run(Clock& clock, Transport& transport, std::stop_token stop
                              std::to_string(static_cast<int>(outcome.exit)) + ": " + outcome.said +
                              outcome.error);
     }
-    if (last_.kind == Kind::kClaim) has_claimed_ = outcome.exit == DriverExit::kDone;
-    if (last_.kind == Kind::kRelease) has_claimed_ = false;
+    if (last_.kind == CommandKind::kClaim) has_claimed_ = outcome.exit == DriverExit::kDone;
+    if (last_.kind == CommandKind::kRelease) has_claimed_ = false;
     Idle(random_.Between(Micros(1'000), Micros(random_.Chance(0.5) ? 1'000'000 : 6'000'000)), stop);
   }
 }

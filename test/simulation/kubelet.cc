@@ -12,7 +12,7 @@ using small_kubernetes::TextOf;
 
 constexpr const char* kMe = "kubelet";
 
-std::string PathOf(const std::string& pod) { return World::CollectionOf("pods") + "/" + pod; }
+std::string PodPath(const std::string& pod) { return World::CollectionOf("pods") + "/" + pod; }
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Kubelet::Look() {
 void Kubelet::Bury(const ObjectPtr& object) {
   if (!buried_.insert(object->uid).second) return;
   timeline_.After(random_.Between(Micros(1'000), Micros(2'000'000)), [this, object] {
-    world_.Do(kMe, "DELETE", PathOf(object->name),
+    world_.Do(kMe, "DELETE", PodPath(object->name),
               R"({"gracePeriodSeconds":0,"preconditions":{"uid":")" + object->uid + "\"}}");
   });
 }
@@ -91,7 +91,7 @@ void Kubelet::StartLater(Pod& pod, Micros delay) {
     if (pod.terminating || pod.gone || pod.failed || pod.life) return;
     if (pod.lives++ == 0) {
       const bool ready = pod.orders.health == Orders::Health::kReady;
-      world_.Do(kMe, "PATCH", PathOf(pod.name) + "/status",
+      world_.Do(kMe, "PATCH", PodPath(pod.name) + "/status",
                 R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":")" +
                     std::string(ready ? "True" : "False") + "\"}]}}");
     }
@@ -129,7 +129,7 @@ void Kubelet::Remove(Pod& pod) {
   if (pod.gone) return;
   timeline_.After(random_.Between(Micros(1'000), Micros(300'000)), [this, &pod] {
     if (pod.gone || pod.failed) return;
-    world_.Do(kMe, "DELETE", PathOf(pod.name),
+    world_.Do(kMe, "DELETE", PodPath(pod.name),
               R"({"gracePeriodSeconds":0,"preconditions":{"uid":")" + pod.uid + "\"}}");
   });
 }
@@ -189,7 +189,7 @@ bool Kubelet::FailOne() {
   Pod* pod = OneRunning();
   if (pod == nullptr || pod->terminating) return false;
   pod->failed = true;
-  world_.Do(kMe, "PATCH", PathOf(pod->name) + "/status",
+  world_.Do(kMe, "PATCH", PodPath(pod->name) + "/status",
             R"({"status":{"phase":"Failed","reason":"Evicted"}})");
   timeline_.After(Micros(0), [this, pod] {
     if (pod->life) Kill(*pod);

@@ -13,7 +13,7 @@ using small_kubernetes::Find;
 using small_kubernetes::ObjectPtr;
 using small_kubernetes::TextOf;
 
-constexpr Duration kFresh{5'000};
+constexpr Duration kFreshTruth{5'000};
 
 bool IsAnnotated(const ObjectPtr& object, const char* key) {
   return object != nullptr && Find(object->body, "metadata", "annotations", key) != nullptr;
@@ -196,7 +196,7 @@ bool Truth::HasBegun(const Exchange& exchange, const std::string& root_uid) cons
   const Named named{root_uid, exchange.by->Me()};
   const auto until = named_until_.find(named);
   return named_.contains(named) ||
-         (until != named_until_.end() && exchange.sent - until->second <= kFresh);
+         (until != named_until_.end() && exchange.sent - until->second <= kFreshTruth);
 }
 
 bool Truth::HasDeleted(const Exchange& exchange) const {
@@ -224,7 +224,7 @@ std::string Truth::WhyNotDelete(const Exchange& exchange, const std::string& roo
   if (HasBegun(exchange, root_uid)) return "";
   for (const auto& [keeper, since] : keepers_) {
     const auto before = exchange.sent - since;
-    if (before <= kFresh) continue;
+    if (before <= kFreshTruth) continue;
     return keeper + ", for " + Seconds(std::chrono::duration_cast<Duration>(before)) +
            " when the delete of " + exchange.request.target + " was sent";
   }

@@ -7,9 +7,6 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-constexpr std::string_view kOrphan = "orphan";
-constexpr std::string_view kForeground = "foregroundDeletion";
-
 enum class Grace { kOver, kBegun, kPending };
 
 void Bump(Value& metadata) {

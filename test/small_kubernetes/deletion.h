@@ -10,6 +10,10 @@
 
 namespace cluster_watcher::small_kubernetes {
 
+// The finalizers of a propagationPolicy.
+inline constexpr std::string_view kOrphan = "orphan";
+inline constexpr std::string_view kForeground = "foregroundDeletion";
+
 struct DeleteOptions {
   std::optional<std::string> uid;  // preconditions
   std::optional<std::string> resource_version;

@@ -10,9 +10,6 @@
 namespace cluster_watcher::small_kubernetes {
 namespace {
 
-constexpr std::string_view kOrphan = "orphan";
-constexpr std::string_view kForeground = "foregroundDeletion";
-
 class Pass {
  public:
   Pass(Store& store, const ResourceTable& resources) : store_(store), resources_(resources) {

@@ -77,7 +77,7 @@ Value Changed(const Value& fields, const Value& now, const Value* before) {
   return changed;
 }
 
-Value Entry(std::string_view manager, const FieldWrite& write, Value fields) {
+Value FieldsEntry(std::string_view manager, const FieldWrite& write, Value fields) {
   Value entry = EmptyObject();
   Set(entry, "manager", Text(manager));
   Set(entry, "operation", Text("Update"));
@@ -92,7 +92,7 @@ Value Entry(std::string_view manager, const FieldWrite& write, Value fields) {
 Value EntriesOf(const Value& object, const FieldWrite& write) {
   if (const Value* managed = Find(object, "metadata", "managedFields")) return Copy(*managed);
   Value entries = EmptyArray();
-  Append(entries, Entry(kUnknown, write, FieldsOf(object)));
+  Append(entries, FieldsEntry(kUnknown, write, FieldsOf(object)));
   return entries;
 }
 
@@ -128,7 +128,7 @@ void NoteUpdate(const Value* old, Value& body, const FieldWrite& write) {
       noted = true;
     }
   }
-  if (!noted) Append(entries, Entry(manager, write, Copy(changed)));
+  if (!noted) Append(entries, FieldsEntry(manager, write, Copy(changed)));
   SetEntries(body, std::move(entries));
 }
 

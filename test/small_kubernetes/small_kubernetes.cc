@@ -9,7 +9,7 @@ namespace cluster_watcher::small_kubernetes {
 namespace {
 
 // Enough for definitions and their objects to settle.
-constexpr int kMaxRounds = 20;
+constexpr int kMostRounds = 20;
 
 std::string_view VerbOf(const Request& request, const Target& target) {
   if (request.method == "POST") return "create";
@@ -167,7 +167,7 @@ Response SmallKubernetes::Apply(std::string_view json) {
 
 void SmallKubernetes::Settle() {
   std::uint64_t before = 0;
-  for (int round = 0; round < kMaxRounds && before != store_.Version(); ++round) {
+  for (int round = 0; round < kMostRounds && before != store_.Version(); ++round) {
     before = store_.Version();
     definitions_.Sync();
     controllers_.Settle();

@@ -32,7 +32,7 @@ bool CountsOnlyOnPods(std::string_view key) {
 
 // There may be very many.
 using Annotations = std::unordered_map<std::string_view, std::string_view>;
-Annotations AnnotationsOf(JsonValue object) {
+Annotations OurAnnotations(JsonValue object) {
   Annotations annotations;
   object["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {
     if (key.starts_with(annotation::kPrefix)) {
@@ -50,8 +50,8 @@ std::vector<std::string> MisplacedAnnotations(JsonValue object, JsonValue before
       object["apiVersion"].AsString().value_or("").starts_with("ray.io/")) {
     return {};
   }
-  const Annotations of_pods = AnnotationsOf(templates[0].pod);
-  const Annotations old = AnnotationsOf(before);
+  const Annotations of_pods = OurAnnotations(templates[0].pod);
+  const Annotations old = OurAnnotations(before);
   std::string named;
   std::size_t found = 0;
   object["metadata"]["annotations"].ForEachMember([&](std::string_view key, JsonValue value) {

@@ -11,7 +11,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kLongest{280};
+constexpr Duration kLongestSearch{280};
 constexpr std::size_t kSideBySide = 16;
 
 using Names = std::set<std::string>;
@@ -111,7 +111,7 @@ Names FindInCluster(NamesOfWhat what, const TextMap& flags, const Environment& e
 
 std::vector<std::string> FindNames(NamesOfWhat what, const TextMap& flags,
                                    const Environment& environment) {
-  const TimeLimit limit({}, kLongest);
+  const TimeLimit limit({}, kLongestSearch);
   const Names names = what == NamesOfWhat::kContexts
                           ? FindContexts(flags, environment)
                           : FindInCluster(what, flags, environment, limit);

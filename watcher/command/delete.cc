@@ -39,7 +39,7 @@ std::optional<AppStatus> ReadEnded(const Invocation& invocation, std::vector<std
   return AppStatus{*std::move(app), status->second};
 }
 
-struct Options {
+struct DeleteOptions {
   std::optional<AppStatus> ended;
   Selection selection;
   bool waits = true;
@@ -52,8 +52,8 @@ bool IsAsked(const Invocation& invocation, const char* flag) {
   return invocation.options.at(flag) == "true";
 }
 
-Options ReadOptions(const Invocation& invocation, std::vector<std::string>& errors) {
-  Options options;
+DeleteOptions ReadOptions(const Invocation& invocation, std::vector<std::string>& errors) {
+  DeleteOptions options;
   options.ended = ReadEnded(invocation, errors);
   options.selection = ReadSelection(invocation, errors);
   const bool has_app = invocation.options.contains("app");
@@ -92,7 +92,7 @@ Invocation WithSettingsMeant(Invocation invocation, std::vector<std::string>& er
 class Deletions {
  public:
   // All of them are done at `server`, whatever becomes of the kubeconfig meanwhile.
-  Deletions(const Options& options, const Environment& environment, const ApiServer& server,
+  Deletions(const DeleteOptions& options, const Environment& environment, const ApiServer& server,
             const TimeLimit& limit)
       : options_(options), environment_(environment), server_(server), limit_(limit) {}
 
@@ -134,7 +134,7 @@ class Deletions {
     return limit_.IsOver() ? "timed out after " + FormatDuration(options_.timeout) : kToldToStop;
   }
 
-  const Options& options_;
+  const DeleteOptions& options_;
   const Environment& environment_;
   const ApiServer& server_;
   const TimeLimit& limit_;
@@ -145,7 +145,7 @@ class Deletions {
 
 int RunDelete(const Invocation& given, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
-  const Options options = ReadOptions(given, errors);
+  const DeleteOptions options = ReadOptions(given, errors);
   const Invocation invocation = WithSettingsMeant(given, errors);
   // All that is wrong with the settings is said once.
   const Session trial = MakeSession(invocation, environment);

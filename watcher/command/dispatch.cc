@@ -28,12 +28,10 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kBySignal = 128;
-
 // Returns what a shell says of a command that a signal ended before it was done.
 int EndedBy(StopOnSignal& stop, int code) {
   const auto signal = stop.End();
-  return signal && code != 0 ? kBySignal + *signal : code;
+  return signal && code != 0 ? ExitBySignal(*signal) : code;
 }
 
 bool CompletesForShell(std::span<const char* const> arguments, const Environment& environment) {

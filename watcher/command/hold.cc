@@ -13,9 +13,9 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kShortest = std::chrono::seconds(1);
-constexpr Duration kLongest = std::chrono::hours(8760);
-constexpr const char* kUsual = "24h";
+constexpr Duration kShortestHold = std::chrono::seconds(1);
+constexpr Duration kLongestHold = std::chrono::hours(8760);
+constexpr const char* kUsualHold = "24h";
 
 // "7d" as a duration, which has no days.
 std::string InHours(const std::string& text) {
@@ -38,9 +38,9 @@ Flag NamespaceWideFlag() {
 
 int RunHold(const Invocation& invocation, const Environment& environment, std::stop_token stop) {
   std::vector<std::string> errors;
-  const std::string text = invocation.words.empty() ? kUsual : invocation.words.front();
+  const std::string text = invocation.words.empty() ? kUsualHold : invocation.words.front();
   HoldOrder order;
-  order.duration = ReadDuration("hold", InHours(text), kShortest, kLongest, errors);
+  order.duration = ReadDuration("hold", InHours(text), kShortestHold, kLongestHold, errors);
   const auto given = invocation.options.find("reason");
   if (given != invocation.options.end()) order.reason = given->second;
   if (auto too_long = WhyNotAReason(order.reason)) errors.push_back("--reason: " + *too_long);

@@ -24,7 +24,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kBetweenLooks{2'000};
+constexpr Duration kBetweenTables{2'000};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 using Rows = std::vector<ClusterRow>;
@@ -77,7 +77,7 @@ class Lister {
     std::vector<std::string> told;
     while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
       Clock& clock = session_.tools().clock;
-      if (!clock.WaitUntil(clock.Now() + kBetweenLooks, session_.tools().stop)) break;
+      if (!clock.WaitUntil(clock.Now() + kBetweenTables, session_.tools().stop)) break;
       // A read that fails now may succeed at the next look.
       DriverOutcome next = ShowOnce();
       if (!next.error.empty()) next.warnings.push_back(next.error);

@@ -18,9 +18,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr int kBySignal = 128;
-
-struct Options {
+struct RunOptions {
   NamedCluster cluster;  // empty: not given
   std::optional<OwnerName> app;
   std::vector<ManifestFile> files;
@@ -50,9 +48,9 @@ std::optional<OwnerName> DefaultApp(const Environment& environment) {
   return name;
 }
 
-Options ReadOptions(const Invocation& invocation, const Environment& environment,
-                    std::vector<std::string>& errors) {
-  Options options;
+RunOptions ReadOptions(const Invocation& invocation, const Environment& environment,
+                       std::vector<std::string>& errors) {
+  RunOptions options;
   const auto flag = invocation.flags.find("cluster");
   const bool is_flag = flag != invocation.flags.end();
   if (is_flag) options.cluster = {flag->second, "--cluster"};
@@ -93,7 +91,7 @@ Options ReadOptions(const Invocation& invocation, const Environment& environment
 // All of one `run`, in the order of its phases.
 class Runner {
  public:
-  Runner(const Invocation& invocation, const Environment& environment, Options options)
+  Runner(const Invocation& invocation, const Environment& environment, RunOptions options)
       : invocation_(invocation), environment_(environment), options_(std::move(options)) {}
 
   // Until the program may be started. The exit code if it may not.
@@ -192,7 +190,7 @@ class Runner {
 
   const Invocation& invocation_;
   const Environment& environment_;
-  Options options_;
+  RunOptions options_;
   std::unique_ptr<DriverSession> session_;
   ReadyCluster ready_;
 };
@@ -202,14 +200,14 @@ class Runner {
 int RunRun(const Invocation& invocation, const Environment& environment, SignalSource& signals,
            const std::set<int>& descriptors) {
   std::vector<std::string> errors;
-  Options options = ReadOptions(invocation, environment, errors);
+  RunOptions options = ReadOptions(invocation, environment, errors);
   if (!errors.empty()) return PrintErrors(errors, kRunFailedExit);
   const bool waits_after = options.waits_after;
   Runner runner(invocation, environment, std::move(options));
   {
     StopOnSignal stop(signals);
     const auto failed = runner.Prepare(stop.token());
-    if (const auto signal = stop.End()) return kBySignal + *signal;
+    if (const auto signal = stop.End()) return ExitBySignal(*signal);
     if (failed) return *failed;
   }
   const auto end = runner.RunProgram(signals, descriptors);

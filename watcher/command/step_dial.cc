@@ -9,11 +9,11 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::size_t kFileLimit = 4u << 20;
+constexpr std::size_t kAuthoritiesLimit = 4u << 20;
 
 std::string Authorities(const ApiServer& cluster, const std::string& system_authorities) {
   std::string pem = cluster.ca_pem;
-  if (const auto more = ReadFile(system_authorities, kFileLimit)) pem += "\n" + *more;
+  if (const auto more = ReadFile(system_authorities, kAuthoritiesLimit)) pem += "\n" + *more;
   return pem;
 }
 

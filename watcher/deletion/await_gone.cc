@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration kBetweenForegroundDeletes = std::chrono::minutes(1);
 constexpr Duration kBetweenReads{500};
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostOthersNamed = 3;
 
 }  // namespace
 
@@ -88,7 +88,7 @@ std::optional<AwaitGone::Pods> AwaitGone::ReadPods() {
           if (meta->uid == mandate_.condemned_by().uid) {
             found.own_runs = !meta->deleting;
           } else if (!IsPodLeft(*meta)) {
-            if (++found.others <= kMostNamed)
+            if (++found.others <= kMostOthersNamed)
               found.named.push_back(Named({*FindBuiltInByName("pods", ""), *std::move(meta)}));
           }
         },

@@ -13,8 +13,6 @@ constexpr Duration kLongestBackoff{2'000};
 // If nothing has moved for a while, a finalizer or a missing permission holds it up.
 constexpr Duration kStuck{30'000};
 constexpr Duration kLongestBackoffOfStuck{10'000};
-// The liveness probe must not mistake the wait for a loop that hangs.
-constexpr Duration kLongestAskedWait{20'000};
 
 }  // namespace
 

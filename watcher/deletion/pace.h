@@ -9,6 +9,10 @@
 
 namespace cluster_watcher {
 
+// The most that an API server is granted by Retry-After: the liveness probe must not mistake the
+// wait for a loop that hangs.
+inline constexpr Duration kLongestAskedWait{20'000};
+
 class Pace {
  public:
   Pace(KubeClient& client, Clock& clock, unsigned seed);

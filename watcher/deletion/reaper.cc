@@ -6,6 +6,7 @@
 #include "probes/base/names.h"
 #include "probes/base/time_text.h"
 #include "watcher/deletion/deletion.h"
+#include "watcher/deletion/pace.h"
 
 namespace cluster_watcher {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr int kMostCondemnations = 3;
 constexpr Duration kBetweenLooks{10};  // doubled each time
 constexpr int kMostDoublings = 5;
-constexpr Duration kLongestAskedWait{20'000};
 constexpr int kMostMarksOff = 5;
 
 // For people, after what else is said.

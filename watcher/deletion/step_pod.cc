@@ -18,8 +18,8 @@ namespace {
 using Outcome = StepAttempt::Outcome;
 
 constexpr const char* kContainer = "step";
-constexpr Duration kBetweenReads{500};
-constexpr Duration kLongestPause{5'000};
+constexpr Duration kFirstPauseOfReads{500};
+constexpr Duration kLongestPauseOfReads{5'000};
 constexpr Duration kLongestRequest{5'000};
 constexpr std::size_t kLongestMessage = 400;  // several steps share the note of an Event
 
@@ -157,8 +157,9 @@ class Attempt {
     for (;;) {
       if (auto ended = Look()) return *std::move(ended);
       const MonotonicTime now = tools_.clock.Now();
-      const Duration pause = std::min(
-          kBetweenReads + std::chrono::duration_cast<Duration>(now - began_) / 10, kLongestPause);
+      const Duration pause =
+          std::min(kFirstPauseOfReads + std::chrono::duration_cast<Duration>(now - began_) / 10,
+                   kLongestPauseOfReads);
       tools_.turn(pause);
       tools_.clock.WaitUntil(std::min(began_ + timeout_, now + pause), {});
       if (tools_.clock.Now() < began_ + timeout_) continue;

@@ -12,8 +12,8 @@ using Outcome = StepAttempt::Outcome;
 
 // Only the status of the answer matters.
 constexpr std::size_t kBodyLimit = 64u << 10;
-constexpr Duration kFirstBackoff{100};
-constexpr Duration kLongestBackoff{5'000};
+constexpr Duration kFirstStepBackoff{100};
+constexpr Duration kLongestStepBackoff{5'000};
 
 }  // namespace
 
@@ -60,7 +60,8 @@ std::vector<std::string> StepRunner::Run(const std::vector<Step>& steps, const s
 
 StepAttempt StepRunner::RunOne(const Step& step, StepPod& pod, MonotonicTime deadline) {
   bool is_first = true;
-  for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
+  for (Duration backoff = kFirstStepBackoff;;
+       backoff = std::min(backoff * 2, kLongestStepBackoff)) {
     const auto left = std::chrono::ceil<Duration>(deadline - tools_.clock.Now());
     const Duration timeout = std::min(step.timeout, left);
     tools_.turn(timeout);

@@ -9,8 +9,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kBetweenLooks{1'000};
-
 // Whether the application whose cluster it is has ended.
 bool IsOwnerOver(const DriverTools& tools, const ClusterView& view, const std::string& owner) {
   const auto name = OwnerName::Parse(owner);

@@ -13,9 +13,7 @@
 namespace cluster_watcher {
 namespace {
 
-// Controllers write status all the time.
-constexpr int kMostWrites = 10;
-constexpr Duration kPatience{5'000};  // with what fails for the moment
+constexpr Duration kPatienceWithFailures{5'000};  // with what fails for the moment
 
 // The owners that are written on the cluster, the one first that goes before the others.
 std::vector<std::string> WrittenOwners(const ClusterView& view) {
@@ -256,7 +254,7 @@ DriverOutcome Claim(const DriverTools& tools, const ClusterId& cluster, const Ow
   const bool was_claimed = app.Uses() == cluster.name;
   auto refused = WhyNot(tools, *view, app, ephemeral);
   if (!refused) {
-    const MonotonicTime deadline = tools.clock.Now() + kPatience;
+    const MonotonicTime deadline = tools.clock.Now() + kPatienceWithFailures;
     if (auto failed = LabelAsUser(tools, cluster, app, deadline)) return *std::move(failed);
     refused = ClaimLabelled(tools, cluster, app, ephemeral);
     if (refused->exit == DriverExit::kDone) return *std::move(refused);

@@ -14,8 +14,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kBetweenLooks{1'000};
-
 class Creation {
  public:
   Creation(const DriverTools& tools, const CreateOrder& order)

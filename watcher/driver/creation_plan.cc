@@ -8,7 +8,7 @@
 namespace cluster_watcher {
 namespace {
 
-DriverOutcome Unreadable(const ApiError& error) {
+DriverOutcome NoPlan(const ApiError& error) {
   const bool is_refused = error.failure == ApiFailure::kForbidden;
   return DriverOutcome::Of(is_refused ? DriverExit::kFailed : DriverExit::kUnknown, error);
 }
@@ -30,7 +30,7 @@ Result<CreationPlan, DriverOutcome> Plan(const DriverTools& tools,
     auto type = tools.discovery.ByKind(object.api_version, object.kind, tools.Reads());
     if (type && *type) type = tools.discovery.Resolve(**type, tools.Reads());
     const bool is_wrong = !type && type.error().failure == ApiFailure::kInvalid;
-    if (!type && !is_wrong) return Unexpected{Unreadable(type.error())};
+    if (!type && !is_wrong) return Unexpected{NoPlan(type.error())};
     if (is_wrong || !*type || (*type)->ApiVersion() != object.api_version) {
       unknown.push_back(object.Describe() + " is of " + object.api_version);
     } else if (!(*type)->namespaced) {
@@ -64,7 +64,7 @@ std::optional<DriverOutcome> LookUpNames(const DriverTools& tools, const Cluster
   for (std::size_t i = 0; i < plan.size(); ++i) {
     plan[i].present.reset();
     if (!answers[i] && answers[i].error().failure == ApiFailure::kNotFound) continue;
-    if (!answers[i]) return Unreadable(answers[i].error());
+    if (!answers[i]) return NoPlan(answers[i].error());
     auto meta = ReadObjectMeta(answers[i]->document.root());
     if (!meta) return DriverOutcome::Of(DriverExit::kUnknown, meta.error().message);
     plan[i].present = KubeObject{plan[i].type, *std::move(meta)};

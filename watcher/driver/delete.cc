@@ -16,17 +16,12 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kBetweenLooks{1'000};
 // Reads that fail for the moment are repeated this long.
-constexpr Duration kPatience{15'000};
+constexpr Duration kPatienceWithReads{15'000};
 // Controllers write status all the time, and drivers come and go.
 constexpr int kMostAttempts = 10;
 
 std::string Named(const ClusterId& cluster) { return "cluster " + cluster.name; }
-
-DriverOutcome Failed(std::string why) {
-  return DriverOutcome::Of(DriverExit::kFailed, std::move(why));
-}
 
 DriverOutcome NoSuch(const ClusterId& cluster) {
   return DriverOutcome::Of(DriverExit::kNoCluster, "no " + Named(cluster));
@@ -114,7 +109,7 @@ class Deleter {
         if (is_begun && !IsOnMarks(step)) return std::nullopt;
         if (!is_ours && IsNobodysToFinish(look) && ++attempts == kMostAttempts) return std::nullopt;
         if (!is_begun) return DriverOutcome::Said(Named(cluster_) + " is kept");
-      } else if (waited > kPatience) {
+      } else if (waited > kPatienceWithReads) {
         return is_ours ? std::optional(Failed(Unreadable(look))) : std::nullopt;
       }
       Wait();
@@ -183,7 +178,7 @@ class Deleter {
       if (last_) work_.observer.SetRoot(*last_->root);
       const Snapshot look = work_.observer.SureLook(work_.driver.stop);
       if (IsGone(look)) return WithoutRoot();
-      const bool is_patient = work_.tools.clock.Now() - last_known <= kPatience;
+      const bool is_patient = work_.tools.clock.Now() - last_known <= kPatienceWithReads;
       if (!look.root) {
         if (!is_patient) return Failed(Unreadable(look));
         continue;

@@ -17,10 +17,6 @@
 namespace cluster_watcher {
 namespace {
 
-DriverOutcome Failed(std::string why) {
-  return DriverOutcome::Of(DriverExit::kFailed, std::move(why));
-}
-
 bool IsNamedBy(const OwnerName& owner, const KubeObject& object) {
   if (object.meta.name != owner.name) return false;
   if (owner.IsBare()) {

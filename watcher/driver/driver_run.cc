@@ -1,7 +1,6 @@
 #include "watcher/driver/driver_run.h"
 
 #include <algorithm>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -11,24 +10,13 @@
 #include "watcher/driver/cluster_list.h"
 #include "watcher/driver/cluster_view.h"
 #include "watcher/driver/create.h"
+#include "watcher/driver/who_acts.h"
 #include "watcher/driver/write_meta.h"
 
 namespace cluster_watcher {
 namespace {
 
-// Controllers write status all the time.
-constexpr int kMostWrites = 10;
-constexpr Duration kBetweenLooks{1'000};
-constexpr int kLength = 6;
-
-std::string SomeName() {
-  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::random_device random;
-  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
-  std::string name = "cluster-";
-  for (int i = 0; i < kLength; ++i) name += kLetters[letter(random)];
-  return name;
-}
+constexpr int kNameLength = 6;
 
 // Returns the cluster that names the owner, or a new name.
 Result<NamedCluster, DriverOutcome> ChooseName(const DriverTools& lists, const Application& app,
@@ -40,7 +28,7 @@ Result<NamedCluster, DriverOutcome> ChooseName(const DriverTools& lists, const A
     if (!found) return Unexpected{DriverOutcome::Of(DriverExit::kUnknown, found.error())};
     own.insert(own.end(), found->begin(), found->end());
   }
-  if (own.empty()) return NamedCluster{SomeName(), "chance"};
+  if (own.empty()) return NamedCluster{"cluster-" + RandomLetters(kNameLength), "chance"};
   if (own.size() == 1) return NamedCluster{own.front(), "its master, which names " + app.Name()};
   return Unexpected{DriverOutcome::Of(DriverExit::kOthers, "several clusters name " + app.Name() +
                                                                " as their owner, " + Joined(own) +

@@ -13,6 +13,9 @@
 
 namespace cluster_watcher {
 
+// Between two looks at what is waited for.
+inline constexpr Duration kBetweenLooks{1'000};
+
 struct DriverTools {
   KubeClient& client;
   Discovery& discovery;

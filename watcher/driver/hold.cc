@@ -14,9 +14,6 @@
 namespace cluster_watcher {
 namespace {
 
-// Controllers write status all the time.
-constexpr int kMostWrites = 10;
-
 std::string NameOf(const HoldTarget& target) {
   return target.is_namespace() ? "namespace " + target.cluster.ns
                                : "cluster " + target.cluster.name;
@@ -64,7 +61,7 @@ Result<Done, ApiError> Write(const DriverTools& tools, KubeObject object,
   }
 }
 
-DriverOutcome Failed(const ApiError& error) {
+DriverOutcome Refused(const ApiError& error) {
   return DriverOutcome::Of(DriverExit::kFailed, error);
 }
 
@@ -93,7 +90,7 @@ std::optional<std::string> WhyNotAReason(const std::string& reason) {
 DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const HoldTarget& target,
                         const HoldOrder& order) {
   auto object = Find(tools, target);
-  if (!object) return Failed(object.error());
+  if (!object) return Refused(object.error());
   const WallTime end = tools.clock.WallNow() + order.duration;
   std::string until = FormatTime(end);
   const auto earlier = object->meta.Annotation(annotation::kHoldUntil);
@@ -106,7 +103,7 @@ DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const Hold
     AnnotationChanges changes = {{annotation::kHoldUntil, until},
                                  {annotation::kHoldReason, std::nullopt}};
     if (!order.reason.empty()) changes[annotation::kHoldReason] = order.reason;
-    if (auto written = Write(tools, *object, changes); !written) return Failed(written.error());
+    if (auto written = Write(tools, *object, changes); !written) return Refused(written.error());
   }
   const std::string else_it_would = target.is_namespace() ? "" : WithoutHold(tools, observer);
   return DriverOutcome::Said(NameOf(target) + " is held until " + until + else_it_would);
@@ -114,14 +111,14 @@ DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const Hold
 
 DriverOutcome TakeHoldOff(const DriverTools& tools, Observer& observer, const HoldTarget& target) {
   auto object = Find(tools, target);
-  if (!object) return Failed(object.error());
+  if (!object) return Refused(object.error());
   const bool was_held = object->meta.Annotation(annotation::kHoldUntil).has_value();
   std::string said = NameOf(target) + (was_held ? " is no longer held" : " was not held");
   if (was_held) {
     const auto written =
         Write(tools, *object,
               {{annotation::kHoldUntil, std::nullopt}, {annotation::kHoldReason, std::nullopt}});
-    if (!written) return Failed(written.error());
+    if (!written) return Refused(written.error());
   }
   if (!target.is_namespace()) {
     const Decision decision = LookAndDecide(observer, tools.stop).decision;

@@ -43,4 +43,8 @@ struct DriverOutcome {
   }
 };
 
+inline DriverOutcome Failed(std::string why) {
+  return DriverOutcome::Of(DriverExit::kFailed, std::move(why));
+}
+
 }  // namespace cluster_watcher

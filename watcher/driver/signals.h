@@ -16,6 +16,9 @@ namespace cluster_watcher {
 // Whether the signal asks a program to end: SIGTERM and SIGINT do.
 constexpr bool IsStop(int signal) { return signal == SIGTERM || signal == SIGINT; }
 
+// Returns the exit code by which a shell says that `signal` ended a command.
+constexpr int ExitBySignal(int signal) { return 128 + signal; }
+
 // Holds SIGTERM, SIGINT and `others` back from the process as long as it lives. One that nobody
 // takes stays pending: it isn't lost, and is there for the next who takes. Several of the same
 // number that are pending count as one.

@@ -8,20 +8,22 @@
 namespace cluster_watcher {
 namespace {
 
-// Like the names that Kubernetes generates: without vowels there are no words.
-constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-constexpr int kLength = 10;
+constexpr int kUidLength = 10;
 constexpr Duration kReviewTimeout{2'000};
 
 }  // namespace
 
-WatcherId SomeCommand() {
+std::string RandomLetters(int count) {
+  // Without vowels there are no words.
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::random_device random;
   std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
-  WatcherId id{"cli", ""};
-  for (int i = 0; i < kLength; ++i) id.uid += kLetters[letter(random)];
-  return id;
+  std::string letters;
+  for (int i = 0; i < count; ++i) letters += kLetters[letter(random)];
+  return letters;
 }
+
+WatcherId SomeCommand() { return {"cli", RandomLetters(kUidLength)}; }
 
 std::string WhoAsks(const DriverTools& tools) {
   static const ResourceType reviews{"authentication.k8s.io", "v1", "selfsubjectreviews",

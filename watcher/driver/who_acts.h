@@ -21,6 +21,9 @@ struct Actor {
 // Looks for the pod that POD_NAME and POD_NAMESPACE name, for a command about a cluster in `ns`.
 Actor WhoActs(const DriverTools& tools, const std::string& ns, const Environment& environment);
 
+// Returns letters and digits of which Kubernetes makes names, others each time.
+std::string RandomLetters(int count);
+
 // "cli/RANDOM", another one each time.
 WatcherId SomeCommand();
 

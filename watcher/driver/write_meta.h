@@ -8,6 +8,9 @@
 
 namespace cluster_watcher {
 
+// How often a write is tried that meets another: controllers write status all the time.
+inline constexpr int kMostWrites = 10;
+
 struct MetaChanges {
   AnnotationChanges labels = {};
   AnnotationChanges annotations = {};

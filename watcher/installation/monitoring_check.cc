@@ -9,7 +9,7 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr const char* kOurs =
+constexpr const char* kOurMonitors =
     "app.kubernetes.io/name=cluster-watcher,app.kubernetes.io/component=monitoring";
 constexpr const char* kInstall = "kubectl apply -k manifests/chart/objects/monitoring";
 
@@ -87,7 +87,7 @@ Finding CheckKind(const DriverTools& tools, const Shipped& kind, const Documents
   const auto type = TypeOf(tools, kind.plural);
   if (!type) return Finding::Unknown("the monitoring is", type.error());
   if (!*type) return Finding::Ok("");
-  const auto objects = Read(tools, ApiRequest::ListBySelector(**type, "", kOurs, false));
+  const auto objects = Read(tools, ApiRequest::ListBySelector(**type, "", kOurMonitors, false));
   if (!objects) return Finding::Unknown("the monitoring is", objects.error());
   if (objects->empty()) {
     return Finding::Warning("there are no " + (*type)->QualifiedName() + " of cluster-watcher",

@@ -8,6 +8,9 @@
 
 namespace cluster_watcher {
 
+// The loop turns at least this often, also while it waits.
+inline constexpr Duration kLongestStep = std::chrono::seconds(10);
+
 class LoopHealth {
  public:
   // The heartbeat: the loop has turned, or works on something that lasts until `now`.

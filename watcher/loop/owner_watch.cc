@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "probes/owner_kinds.h"
+#include "watcher/loop/health.h"
 #include "watcher/loop/look_pace.h"
 
 namespace cluster_watcher {
 namespace {
 
-// The loop shows that it is alive at least this often.
-constexpr Duration kLongestStep = std::chrono::seconds(10);
 // The part of the poll interval that passes at least between two looks of which the first found
 // nothing.
 constexpr int kLooksInPollInterval = 10;

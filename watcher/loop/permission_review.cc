@@ -12,7 +12,7 @@ namespace {
 // The shortest time between two reviews, whatever changes meanwhile.
 constexpr Duration kSoonest = std::chrono::minutes(1);
 // A review costs as much as some polls.
-constexpr Duration kRareInterval = std::chrono::hours(24);
+constexpr Duration kRareReviewInterval = std::chrono::hours(24);
 
 const ResourceType& BuiltIn(const char* plural) { return *FindBuiltInByName(plural, ""); }
 
@@ -120,7 +120,7 @@ bool PermissionReview::IsDue(const std::string& subject) const {
   if (!asked_at_) return true;
   const auto ago = tools_.clock.Now() - *asked_at_;
   const bool is_rare = tools_.settings->observe == Observe::kWatch;
-  return ago >= (is_rare && is_known_ && missing_.empty() ? std::max(interval_, kRareInterval)
+  return ago >= (is_rare && is_known_ && missing_.empty() ? std::max(interval_, kRareReviewInterval)
                                                           : interval_) ||
          (subject != subject_ && ago >= kSoonest);
 }

@@ -7,7 +7,6 @@ namespace cluster_watcher {
 namespace {
 
 constexpr Duration kLeastPatience = std::chrono::seconds(30);
-constexpr Duration kLongestStep = std::chrono::seconds(10);
 
 }  // namespace
 

@@ -28,8 +28,6 @@ constexpr Duration kFresh{5'000};
 const ResourceType& ClaimType() { return *FindBuiltInByName("persistentvolumeclaims", ""); }
 const ResourceType& PodType() { return *FindBuiltInByName("pods", ""); }
 
-Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
-
 // The clusters that a claim is of: "oshinko-cluster=bob". One that is marked says so itself.
 std::vector<std::string> ClustersOf(const ObjectMeta& claim, const std::string& label) {
   std::vector<std::string> clusters;
@@ -79,7 +77,7 @@ class Collector {
     if (!in_use_ || !IsFresh()) {
       auto read = Read();
       if (!read && !is_due) return std::nullopt;
-      if (!read) return KeptFor(read.error().message);
+      if (!read) return Swept::KeptFor(read.error().message);
       in_use_ = *std::move(read);
     }
     if (auto user = UsedAgainBy(claim.meta)) return TakeFromCollection(claim, *std::move(user));
@@ -93,7 +91,7 @@ class Collector {
   }
 
   Swept CollectDue(const KubeObject& claim) {
-    if (auto why = WhyKept(claim.meta)) return KeptFor(*std::move(why));
+    if (auto why = WhyKept(claim.meta)) return Swept::KeptFor(*std::move(why));
     if (sweep_.settings.dry_run) return {Swept::What::kWouldDelete, "", "its time is over"};
     // A pod that mounts it leaves its resourceVersion as it is.
     const auto is_fresh = [&] { return IsFresh(); };
@@ -106,11 +104,11 @@ class Collector {
     const ApiFailure failure = sent.error().failure;
     const bool is_old =
         failure == ApiFailure::kNotSent || (failure == ApiFailure::kUnauthorized && !is_fresh());
-    if (is_old) return KeptFor("its evidence grew old");
-    if (failure == ApiFailure::kNotFound) return KeptFor("it is gone");
-    if (failure == ApiFailure::kConflict) return KeptFor("it has changed");
+    if (is_old) return Swept::KeptFor("its evidence grew old");
+    if (failure == ApiFailure::kNotFound) return Swept::KeptFor("it is gone");
+    if (failure == ApiFailure::kConflict) return Swept::KeptFor("it has changed");
     if (const std::string& policy = sent.error().policy; !policy.empty() && !IsOfGuard(policy)) {
-      return KeptFor(policy);
+      return Swept::KeptFor(policy);
     }
     return {Swept::What::kFailed, "", sent.error().message};
   }
@@ -146,10 +144,10 @@ class Collector {
   }
 
   Swept TakeFromCollection(const KubeObject& claim, std::string user) {
-    if (sweep_.settings.dry_run) return KeptFor(std::move(user));
+    if (sweep_.settings.dry_run) return Swept::KeptFor(std::move(user));
     const auto written = WriteMeta(sweep_.driver.client, claim, {{}, WithoutCollectMarks()});
-    if (written) return KeptFor(user + ", so it is no longer left to a sweep");
-    return KeptFor(user + ", but it stays marked: " + written.error().message);
+    if (written) return Swept::KeptFor(user + ", so it is no longer left to a sweep");
+    return Swept::KeptFor(user + ", but it stays marked: " + written.error().message);
   }
 
   std::optional<std::string> WhyKept(const ObjectMeta& claim) const {

@@ -13,7 +13,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr Duration kBetweenLooks{1'000};
 constexpr int kMostFruitless = 5;
 constexpr int kMostSpared = 2;
 // The CronJob ends a sweep after two.
@@ -22,7 +21,6 @@ constexpr const char* kOutlasts =
     "its grace period outlasts a sweep, which waits for an hour at most: give the sweep "
     "--grace-period or --confirmations, or delete it";
 
-Swept KeptFor(std::string why) { return {Swept::What::kKept, "", std::move(why)}; }
 Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)}; }
 
 }  // namespace
@@ -64,23 +62,23 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
 
 std::optional<Swept> SweptCluster::Step() {
   const Snapshot look = observer_.SureLook(driver_.stop);
-  if (IsStopped()) return KeptFor("the sweep was told to stop");
-  if (look.missing == Missing::kCluster) return KeptFor("it is gone");
-  if (!look.root && look.root_changed) return KeptFor("it changes");
+  if (IsStopped()) return Swept::KeptFor("the sweep was told to stop");
+  if (look.missing == Missing::kCluster) return Swept::KeptFor("it is gone");
+  if (!look.root && look.root_changed) return Swept::KeptFor("it changes");
   if (!look.root) {
     return LookAgain(look.facts.problem.empty() ? "its master root can't be read"
                                                 : look.facts.problem);
   }
   if (look.pod_says.watcher == WatcherInPod::kRuns)
-    return KeptFor("a watcher runs in its master pod now");
-  if (!look.pod_says.unseen.empty()) return KeptFor(look.pod_says.unseen);
+    return Swept::KeptFor("a watcher runs in its master pod now");
+  if (!look.pod_says.unseen.empty()) return Swept::KeptFor(look.pod_says.unseen);
   if (root_uid_.empty()) {
     const auto why = WhyNotItsPods(look);
     if (!why) return LookAgain(why.error().message);
-    if (!why->empty()) return KeptFor(*why);
+    if (!why->empty()) return Swept::KeptFor(*why);
     root_uid_ = look.root->meta.uid;
   }
-  if (look.root->meta.uid != root_uid_) return KeptFor("it has another master root now");
+  if (look.root->meta.uid != root_uid_) return Swept::KeptFor("it has another master root now");
   return ActOn(look);
 }
 
@@ -119,9 +117,9 @@ Result<std::string, ApiError> SweptCluster::WhyNotItsPods(const Snapshot& look) 
 std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if ((*settings_)->dry_run) return WouldBe(look);
   const Decision decision = engine_.Decide(look, driver_.stop);
-  if (IsStopped()) return KeptFor("the sweep was told to stop");
+  if (IsStopped()) return Swept::KeptFor("the sweep was told to stop");
   if (decision.abandoned() && look.marks.phase == Phase::kWatching && IsDueTooLate()) {
-    return KeptFor(kOutlasts);
+    return Swept::KeptFor(kOutlasts);
   }
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
@@ -152,7 +150,7 @@ std::optional<Swept> SweptCluster::TellOf(Engine::Outcome outcome, const Snapsho
     case Engine::Outcome::kSpared:
       return AfterSparing(look, decision);
     case Engine::Outcome::kOvertaken:
-      return KeptFor("another watcher deletes it");
+      return Swept::KeptFor("another watcher deletes it");
     case Engine::Outcome::kDone:
       if (!engine_.given_up().empty()) return Failed(engine_.given_up());
       if (look.marks.phase == Phase::kDeleting) {
@@ -182,14 +180,15 @@ Swept SweptCluster::WouldBe(const Snapshot& look) {
               "its deletion was begun by " + look.marks.condemned_by.ToText() +
                   " and would be finished, or called off"};
     case Phase::kCondemned:
-      return KeptFor("it is condemned by " + look.marks.condemned_by.ToText());
+      return Swept::KeptFor("it is condemned by " + look.marks.condemned_by.ToText());
     case Phase::kWatching:
     case Phase::kDone:
       break;
   }
   const Decision decision = DecideWithOthers(observer_, look, driver_.stop);
   if (!decision.abandoned()) return KeptBy(decision);
-  if (GraceFor(**settings_, decision.reason, look.seen) > kLongestWait) return KeptFor(kOutlasts);
+  if (GraceFor(**settings_, decision.reason, look.seen) > kLongestWait)
+    return Swept::KeptFor(kOutlasts);
   return {Swept::What::kWouldDelete, ToString(decision.reason),
           decision.detail + ": " + Joined(engine_.WouldDelete(look, decision))};
 }
@@ -197,7 +196,7 @@ Swept SweptCluster::WouldBe(const Snapshot& look) {
 std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Decision& decision) {
   if (IsStopped()) {
     engine_.TakeMarksOff(me_, *look.root);
-    return KeptFor("the sweep was told to stop");
+    return Swept::KeptFor("the sweep was told to stop");
   }
   if (!engine_.given_up().empty()) return Failed(engine_.given_up());
   const auto& unmarked = engine_.unmarked();
@@ -206,7 +205,7 @@ std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Deci
   const bool is_refused = unmarked && !IsTransient(unmarked->failure);
   if (++spared_ < kMostSpared && !is_refused) return LookAt(driver_.clock.Now() + kBetweenLooks);
   if (unmarked) return Failed("it can't be marked as abandoned: " + unmarked->message);
-  return KeptFor("it was spared: it changes, or is no longer abandoned");
+  return Swept::KeptFor("it was spared: it changes, or is no longer abandoned");
 }
 
 std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, const Decision& decision) {
@@ -220,9 +219,9 @@ std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, const Dec
     case OthersAtIt::kMaybe:
       break;
     case OthersAtIt::kDeletes:
-      return KeptFor("already being deleted by " + marks.condemned_by.ToText());
+      return Swept::KeptFor("already being deleted by " + marks.condemned_by.ToText());
     case OthersAtIt::kStays:
-      return KeptFor("it stays condemned by " + marks.condemned_by.ToText());
+      return Swept::KeptFor("it stays condemned by " + marks.condemned_by.ToText());
   }
   if (decision.reason == Reason::kUnknown) return LookAgain(decision.detail);
   if (marks.phase == Phase::kDeleting && ++fruitless_ == kMostFruitless) {

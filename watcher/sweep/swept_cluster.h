@@ -32,6 +32,8 @@ struct Swept {
   std::string why;      // a reason of the rules, "owner-absent"; empty: none of these
   std::string detail;   // for people
   bool matters = true;  // false: it is as it should be, so nobody needs to know
+
+  static Swept KeptFor(std::string why) { return {What::kKept, "", std::move(why)}; }
 };
 
 // Puts `decision`, which keeps a cluster, into the words of a sweep.

@@ -15,7 +15,7 @@ bool Says(const char* kind, const std::string& json) {
   return object && IsMaster(TypeOf(kind), object->root(), *DefaultProfile());
 }
 
-constexpr const char* kLabelled = R"({"metadata":{"labels":{"oshinko-type":"master"}}})";
+constexpr const char* kLabelledMaster = R"({"metadata":{"labels":{"oshinko-type":"master"}}})";
 constexpr const char* kWorker = R"({"metadata":{"labels":{"oshinko-type":"worker"}}})";
 constexpr const char* kAsked = R"({"metadata":{"annotations":{"cluster-watcher/inject":"true"}}})";
 constexpr const char* kOptedOut =
@@ -25,9 +25,9 @@ constexpr const char* kWithWatcher =
 constexpr const char* kPlain = R"({"spec":{"containers":[{"name":"spark","image":"x"}]}})";
 
 TEST(Masters, ArePodsAndPodTemplatesThatAreLabelledAskForAWatcherOrHaveOne) {
-  const std::pair<const char*, bool> pods[] = {{kLabelled, true}, {kWorker, false},
-                                               {kAsked, true},    {kOptedOut, false},
-                                               {kPlain, false},   {kWithWatcher, true}};
+  const std::pair<const char*, bool> pods[] = {{kLabelledMaster, true}, {kWorker, false},
+                                               {kAsked, true},          {kOptedOut, false},
+                                               {kPlain, false},         {kWithWatcher, true}};
   for (const auto& [pod, is_master] : pods) {
     EXPECT_EQ(Says("pod", pod), is_master) << pod;
     const std::string as_template = R"({"spec":{"template":)" + std::string(pod) + "}}";
@@ -43,11 +43,11 @@ TEST(Masters, ArePodsAndPodTemplatesThatAreLabelledAskForAWatcherOrHaveOne) {
 TEST(Masters, AreWorkloadsAndCustomResourcesThatAreLabelledThemselves) {
   for (const char* kind : {"deployment", "rc", "pod", "raycluster", "daskcluster",
                            "flinkdeployment", "deploymentconfig"}) {
-    EXPECT_TRUE(Says(kind, kLabelled)) << kind;
+    EXPECT_TRUE(Says(kind, kLabelledMaster)) << kind;
     EXPECT_FALSE(Says(kind, kWorker)) << kind;
   }
   for (const char* kind : {"service", "configmap", "route", "ingress"}) {
-    EXPECT_FALSE(Says(kind, kLabelled)) << kind;
+    EXPECT_FALSE(Says(kind, kLabelledMaster)) << kind;
   }
 }
 

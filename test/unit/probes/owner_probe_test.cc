@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr char kOneReplica[] = R"("spec":{"replicas":1})";
+constexpr char kWantsOneReplica[] = R"("spec":{"replicas":1})";
 constexpr char kNoReplica[] = R"("spec":{"replicas":0})";
 
 ApiRequest ListBob(const char* type, Freshness freshness = Freshness::kConsistent,
@@ -36,7 +36,7 @@ std::string Bob(const char* type, const std::string& fields, const std::string& 
   return ObjectText(TypeOf(type), ns, "bob", std::string("u-") + type, metadata, fields);
 }
 
-HttpResponse OneBob(const char* type, const std::string& fields = kOneReplica,
+HttpResponse OneBob(const char* type, const std::string& fields = kWantsOneReplica,
                     const std::string& metadata = "") {
   return ListAnswer(TypeOf(type), {Bob(type, fields, metadata)});
 }
@@ -146,14 +146,14 @@ TEST_F(OwnerProbeTest, EveryObservationOfEveryKind) {
     const char* expected;
   };
   const std::vector<Case> replicated = {
-      {kOneReplica, "", false, "active"},
+      {kWantsOneReplica, "", false, "active"},
       {R"("spec":{"replicas":5})", "", false, "active"},
       {kNoReplica, "", false, "scaled-to-zero"},
-      {kOneReplica, "", true, "replaced"},
+      {kWantsOneReplica, "", true, "replaced"},
       {kNoReplica, "", true, "replaced"},
-      {kOneReplica, deleting, false, "deleting"},
+      {kWantsOneReplica, deleting, false, "deleting"},
       {kNoReplica, deleting, false, "deleting"},
-      {kOneReplica, deleting, true, "deleting"},
+      {kWantsOneReplica, deleting, true, "deleting"},
       {R"("spec":{})", "", false, "unknown"},
       {R"("status":{"replicas":0})", "", false, "unknown"},
   };
@@ -201,7 +201,7 @@ TEST_F(OwnerProbeTest, ABareNameIsWhateverOneKindHas) {
     bool configs_served;
     const char* expected;
     std::size_t lists;
-    const char* fields = kOneReplica;
+    const char* fields = kWantsOneReplica;
   };
   const std::vector<Case> cases = {
       {"nothing", {}, "", "", true, "absent", 5},
@@ -535,7 +535,7 @@ TEST_F(OwnerProbeTest, WhatMayNotBeListedIsGot) {
     const char* expected;
   };
   const std::vector<Case> cases = {
-      {"there", Answer(200, Bob("deployment", kOneReplica)), "active"},
+      {"there", Answer(200, Bob("deployment", kWantsOneReplica)), "active"},
       {"scaled to zero", Answer(200, Bob("deployment", kNoReplica)), "scaled-to-zero"},
       {"can't be judged", Answer(200, Bob("deployment", R"("spec":{})")), "unknown"},
       {"not found", NotFound(TypeOf("deployment"), "bob"), "absent"},
@@ -571,7 +571,7 @@ TEST_F(OwnerProbeTest, AnyOtherAnswerIsUnknown) {
       {"more to come", ListAnswer(deployments, {}, "more")},
       {"another object", ListAnswer(deployments, {alice})},
       {"another namespace", ListAnswer(deployments, {Bob("deployment", kNoReplica, "", "attic")})},
-      {"deleted or not", OneBob("deployment", kOneReplica, R"("deletionTimestamp":false)")},
+      {"deleted or not", OneBob("deployment", kWantsOneReplica, R"("deletionTimestamp":false)")},
   };
   for (const auto& [what, answer] : answers) {
     for (const Freshness freshness : {Freshness::kConsistent, Freshness::kCached}) {
@@ -738,9 +738,10 @@ class GlanceAtObjectTest : public OwnerProbeTest {
 };
 
 TEST_F(GlanceAtObjectTest, AsksForNothingElseWhereTheObjectIsThere) {
-  for (const auto& [fields, uid, observation] : {std::tuple{kOneReplica, "u-sts", "active"},
-                                                 std::tuple{kNoReplica, "u-sts", "scaled-to-zero"},
-                                                 std::tuple{kOneReplica, "another", "replaced"}}) {
+  for (const auto& [fields, uid, observation] :
+       {std::tuple{kWantsOneReplica, "u-sts", "active"},
+        std::tuple{kNoReplica, "u-sts", "scaled-to-zero"},
+        std::tuple{kWantsOneReplica, "another", "replaced"}}) {
     api_.transport.Forget();
     api_.transport.On(kObject,
                       Answer(200, ObjectText(TypeOf("sts"), "lab", "bob", uid, "", fields)));
@@ -763,7 +764,7 @@ TEST_F(GlanceAtObjectTest, OnlyAListSaysThatItIsNotThere) {
 
 TEST_F(GlanceAtObjectTest, AnAccountThatMayOnlyListIsSeldomRefused) {
   api_.transport.On(kObject, Refused(403));
-  api_.transport.On(kObject, Answer(200, Bob("sts", kOneReplica)));
+  api_.transport.On(kObject, Answer(200, Bob("sts", kWantsOneReplica)));
   api_.transport.On(kList, OneBob("sts"));
   for (int i = 0; i < 101; ++i) {
     ExpectObservation(probe_.Look(query_, Freshness::kCached, {}), "active", "");
@@ -1258,11 +1259,11 @@ TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {
     const char* expected;
     std::string metadata = "";
   };
-  const Case cases[] = {{"bobby", kOneReplica, "unknown"},
+  const Case cases[] = {{"bobby", kWantsOneReplica, "unknown"},
                         {"bobby", kNoReplica, "absent"},
-                        {"bob", kOneReplica, "absent"},
-                        {"alice", kOneReplica, "absent"},
-                        {"bobby", kOneReplica, "absent", labelled}};
+                        {"bob", kWantsOneReplica, "absent"},
+                        {"alice", kWantsOneReplica, "absent"},
+                        {"bobby", kWantsOneReplica, "absent", labelled}};
   const auto look = [&](const OwnerQuery& query, const HttpResult& listed) {
     api_.transport.Forget();
     api_.transport.On(ApiRequest::ListByName(TypeOf("pod"), "lab", pod, Freshness::kConsistent),

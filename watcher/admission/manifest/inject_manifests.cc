@@ -20,8 +20,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::string_view kWhite = " \t\r\n";
 constexpr std::string_view kList = "List";
 
 using Type = YamlNode::Type;

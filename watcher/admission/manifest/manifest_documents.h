@@ -10,6 +10,9 @@
 
 namespace cluster_watcher {
 
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+inline constexpr std::string_view kWhite = " \t\r\n";
+
 // A YAML document. As for kubectl, each line that begins with "---" starts one.
 struct YamlDocument {
   std::string_view text;

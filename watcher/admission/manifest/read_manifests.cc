@@ -9,9 +9,6 @@
 namespace cluster_watcher {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::string_view kWhite = " \t\r\n";
-
 using Type = YamlNode::Type;
 using Objects = std::vector<ManifestObject>;
 

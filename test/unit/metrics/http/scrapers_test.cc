@@ -11,7 +11,7 @@
 namespace cluster_watcher {
 namespace {
 
-Scrapers::Time At(double seconds) {
+Scrapers::Time AtSecond(double seconds) {
   using std::chrono::duration;
   const Scrapers::Time start{std::chrono::hours(1)};
   return start +
@@ -23,7 +23,7 @@ struct Scrape {
   double collected;
 };
 
-struct Case {
+struct Rhythm {
   const char* what;
   std::vector<Scrape> scrapes;
   double since;
@@ -32,7 +32,7 @@ struct Case {
 };
 
 TEST(ScrapersTest, ExpectsThoseWhoScrapeRegularlyAndHaveNotSeenTheLast) {
-  const std::vector<Case> cases = {
+  const std::vector<Rhythm> cases = {
       {"nobody", {}, 0, 0, {}},
       {"one who came once", {{"a", 0}}, 1, 1, {}},
       {"one who comes regularly", {{"a", 0}, {"a", 15}}, 20, 20, 30},
@@ -61,11 +61,12 @@ TEST(ScrapersTest, ExpectsThoseWhoScrapeRegularlyAndHaveNotSeenTheLast) {
       {"sent out of order, and long ago", {{"a", 10}, {"a", 15}, {"a", 0}}, 16, 16, 20},
       {"twice in one moment is once", {{"a", 15}, {"a", 15}}, 16, 16, {}},
   };
-  for (const Case& one : cases) {
+  for (const Rhythm& one : cases) {
     Scrapers scrapers;
-    for (const Scrape& scrape : one.scrapes) scrapers.Scraped(scrape.address, At(scrape.collected));
-    const auto next = scrapers.NextExpected(At(one.since), At(one.now));
-    const auto expected = one.expected ? std::optional(At(*one.expected)) : std::nullopt;
+    for (const Scrape& scrape : one.scrapes)
+      scrapers.Scraped(scrape.address, AtSecond(scrape.collected));
+    const auto next = scrapers.NextExpected(AtSecond(one.since), AtSecond(one.now));
+    const auto expected = one.expected ? std::optional(AtSecond(*one.expected)) : std::nullopt;
     EXPECT_EQ(next, expected) << one.what;
   }
 }
@@ -74,33 +75,34 @@ std::string Address(std::size_t number) { return "10.0.0." + std::to_string(numb
 
 TEST(ScrapersTest, ManyWhoComeOnceDoNotDriveOutARegularOne) {
   Scrapers scrapers;
-  scrapers.Scraped("regular", At(0));
-  scrapers.Scraped("regular", At(15));
-  for (std::size_t i = 0; i < 100; ++i) scrapers.Scraped(Address(i), At(16));
-  EXPECT_EQ(scrapers.NextExpected(At(20), At(20)), At(30));
+  scrapers.Scraped("regular", AtSecond(0));
+  scrapers.Scraped("regular", AtSecond(15));
+  for (std::size_t i = 0; i < 100; ++i) scrapers.Scraped(Address(i), AtSecond(16));
+  EXPECT_EQ(scrapers.NextExpected(AtSecond(20), AtSecond(20)), AtSecond(30));
 }
 
 TEST(ScrapersTest, OfTooManyTheLeastRecentIsForgotten) {
   Scrapers scrapers;
   for (std::size_t i = 0; i <= Scrapers::kAddresses; ++i) {
     const double first = static_cast<double>(i);
-    scrapers.Scraped(Address(i), At(first));
-    scrapers.Scraped(Address(i), At(first + 100));
+    scrapers.Scraped(Address(i), AtSecond(first));
+    scrapers.Scraped(Address(i), AtSecond(first + 100));
   }
-  EXPECT_EQ(scrapers.NextExpected(At(200), At(200)), At(201)) << "0 was forgotten, 1 was not";
+  EXPECT_EQ(scrapers.NextExpected(AtSecond(200), AtSecond(200)), AtSecond(201))
+      << "0 was forgotten, 1 was not";
 }
 
 TEST(ScrapersTest, IsForSeveralThreads) {
   Scrapers scrapers;
   std::atomic<bool> done = false;
   std::thread endpoint([&] {
-    for (unsigned i = 1; i <= 1000; ++i) scrapers.Scraped(Address(i % 20), At(i));
+    for (unsigned i = 1; i <= 1000; ++i) scrapers.Scraped(Address(i % 20), AtSecond(i));
     done = true;
   });
-  while (!done) (void)scrapers.NextExpected(At(2000), At(1000));
+  while (!done) (void)scrapers.NextExpected(AtSecond(2000), AtSecond(1000));
   endpoint.join();
   // 20 scrapers share 16 places, so each is forgotten before it comes a second time.
-  EXPECT_EQ(scrapers.NextExpected(At(2000), At(1000)), std::nullopt);
+  EXPECT_EQ(scrapers.NextExpected(AtSecond(2000), AtSecond(1000)), std::nullopt);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using Kind = TransportError::Kind;
 
 constexpr const char* kChunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 // Far longer than anything here takes.
-constexpr Duration kLong = seconds(30);
+constexpr Duration kLongWait = seconds(30);
 
 struct Reader final : StreamReader {
   void Begin(int with) override {
@@ -60,7 +60,7 @@ class CurlStreams : public testing::Test {
   }
   template <typename Condition>
   testing::AssertionResult WaitUntil(Condition holds) {
-    const auto deadline = steady_clock::now() + kLong;
+    const auto deadline = steady_clock::now() + kLongWait;
     while (!holds() && steady_clock::now() < deadline) transport_->Wait(deadline, {});
     if (holds()) return testing::AssertionSuccess();
     return testing::AssertionFailure() << "in vain";
@@ -116,16 +116,16 @@ TEST_F(CurlStreams, WaitEndsAtItsDeadlineAndWhenStopped) {
   auto begin = steady_clock::now();
   transport_->Wait(begin + milliseconds(50), {});
   EXPECT_GE(steady_clock::now() - begin, milliseconds(50));
-  EXPECT_LT(steady_clock::now() - begin, kLong / 2);
+  EXPECT_LT(steady_clock::now() - begin, kLongWait / 2);
   std::stop_source stop;
   begin = steady_clock::now();
   std::thread stopper([&] {
     std::this_thread::sleep_for(milliseconds(30));  // it is asleep by then
     stop.request_stop();
   });
-  transport_->Wait(begin + kLong, stop.get_token());
+  transport_->Wait(begin + kLongWait, stop.get_token());
   stopper.join();
-  EXPECT_LT(steady_clock::now() - begin, kLong / 2);
+  EXPECT_LT(steady_clock::now() - begin, kLongWait / 2);
   EXPECT_FALSE(reader.ended);
 }
 

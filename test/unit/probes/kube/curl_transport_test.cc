@@ -49,8 +49,8 @@ constexpr Duration kLong = seconds(30);
 
 using Server = LoopbackServer;
 
-std::string Answer(const std::string& body, const std::string& headers = "",
-                   const std::string& status = "200 OK") {
+std::string HttpAnswer(const std::string& body, const std::string& headers = "",
+                       const std::string& status = "200 OK") {
   return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
          headers + "\r\n" + body;
 }
@@ -105,10 +105,10 @@ bool Holds(const std::string& text, const std::string& part) {
 }
 
 TEST(CurlTransport, ReadsAnAnswer) {
-  Server server(Always(Answer("{}",
-                              "Content-Type: application/json; charset=utf-8\r\n"
-                              "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
-                              "404 Not Found")));
+  Server server(Always(HttpAnswer("{}",
+                                  "Content-Type: application/json; charset=utf-8\r\n"
+                                  "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                                  "404 Not Found")));
   const HttpResult result = Send(*Connect(server));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->status, 404);
@@ -130,10 +130,10 @@ TEST(CurlTransport, ReadsChunksAndSkipsInterimAnswers) {
 }
 
 TEST(CurlTransport, ReadsWarnings) {
-  Server server(Once(Answer("",
-                            "Warning: 299 - \"unknown field \\\"x\\\"\"\r\n"
-                            "Warning: 199 - \"of a proxy\"\r\n"
-                            "Warning: 299 - \"deprecated\"\r\n")));
+  Server server(Once(HttpAnswer("",
+                                "Warning: 299 - \"unknown field \\\"x\\\"\"\r\n"
+                                "Warning: 199 - \"of a proxy\"\r\n"
+                                "Warning: 299 - \"deprecated\"\r\n")));
   const HttpResult result = Send(*Connect(server));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->warnings, (std::vector<std::string>{"unknown field \"x\"", "deprecated"}));
@@ -155,7 +155,7 @@ TEST(CurlTransport, ReadsRetryAfter) {
       {"Retry-After: Sun, 06 Nov 1994 08:50:00 GMT\r\n", std::nullopt},
   };
   for (const auto& [headers, expected] : cases) {
-    Server server(Once(Answer("", headers, "429 Too Many Requests")));
+    Server server(Once(HttpAnswer("", headers, "429 Too Many Requests")));
     const HttpResult result = Send(*Connect(server));
     ASSERT_TRUE(result) << result.error().message;
     EXPECT_EQ(result->retry_after, expected) << headers;
@@ -171,7 +171,7 @@ TEST(CurlTransport, SendsWhatTheRequestSays) {
       const std::lock_guard lock(mutex);
       heads.push_back(head);
       bodies.push_back(connection.body());
-      connection.Send(Answer(""));
+      connection.Send(HttpAnswer(""));
     }
   });
   const auto transport = Connect(server);
@@ -221,7 +221,7 @@ TEST(CurlTransport, SendsWhatTheRequestSays) {
 TEST(CurlTransport, PutsTheServersPathBeforeTheTarget) {
   Server server([](Connection& connection) {
     const std::string head = connection.ReadRequest();
-    connection.Send(Answer(head.substr(0, head.find('\r'))));
+    connection.Send(HttpAnswer(head.substr(0, head.find('\r'))));
   });
   ApiServer api_server;
   api_server.url = "http://" + server.address() + "/k8s/clusters/c1";
@@ -231,7 +231,7 @@ TEST(CurlTransport, PutsTheServersPathBeforeTheTarget) {
 }
 
 TEST(CurlTransport, RefusesRequestsThatWouldTurnIntoOthers) {
-  Server server(Always(Answer("")));
+  Server server(Always(HttpAnswer("")));
   const auto transport = Connect(server);
   HttpRequest token = Request();
   token.bearer_token = "hidden\r\nX-Other: 1";
@@ -247,9 +247,9 @@ TEST(CurlTransport, RefusesRequestsThatWouldTurnIntoOthers) {
 }
 
 TEST(CurlTransport, FollowsNoRedirectsAndUsesNoProxy) {
-  Server elsewhere(Always(Answer("", "", "502 Proxied")));
+  Server elsewhere(Always(HttpAnswer("", "", "502 Proxied")));
   const std::string other = "http://" + elsewhere.address();
-  Server server(Always(Answer("", "Location: " + other + "/\r\n", "302 Found")));
+  Server server(Always(HttpAnswer("", "Location: " + other + "/\r\n", "302 Found")));
   setenv("http_proxy", other.c_str(), 1);
   setenv("ALL_PROXY", other.c_str(), 1);
   EXPECT_EQ(Outcome(Send(*Connect(server))), "302");
@@ -262,7 +262,7 @@ TEST(CurlTransport, UsesTheProxyThatTheKubeconfigNames) {
   std::string asked;
   Server proxy([&](Connection& connection) {
     asked = connection.ReadRequest();
-    connection.Send(Answer("", "", "204 By the proxy"));
+    connection.Send(HttpAnswer("", "", "204 By the proxy"));
   });
   ApiServer server;
   server.url = "http://nowhere.invalid:8080";
@@ -290,7 +290,7 @@ TEST(CurlTransport, RefusesAProxyThatCurlCanNotRead) {
 }
 
 TEST(CurlTransport, ConnectsToNoAddressOfThisMachineWhereTheServerMustBeRemote) {
-  Server here(Always(Answer("")));
+  Server here(Always(HttpAnswer("")));
   const std::string port = here.address().substr(here.address().find(':'));
   for (const char* host :
        {"127.0.0.1", "127.8.8.8", "2130706433", "0x7f000001", "0177.1", "0", "0.0.0.0", "LOCALHOST",
@@ -310,7 +310,7 @@ TEST(CurlTransport, AsksAProxyForATunnelToAServerByHttps) {
   std::string asked;
   Server proxy([&](Connection& connection) {
     asked = connection.ReadRequest();
-    connection.Send(Answer("", "", "403 No"));
+    connection.Send(HttpAnswer("", "", "403 No"));
   });
   ApiServer server;
   server.url = "https://nowhere.invalid:6443";
@@ -323,8 +323,8 @@ TEST(CurlTransport, AsksAProxyForATunnelToAServerByHttps) {
 }
 
 TEST(CurlTransport, KeepsTheConnectionAsLongAsTheServerDoes) {
-  const std::pair<Server::Script, int> cases[] = {{Always(Answer("abc")), 1},
-                                                  {Once(Answer("abc")), 5}};
+  const std::pair<Server::Script, int> cases[] = {{Always(HttpAnswer("abc")), 1},
+                                                  {Once(HttpAnswer("abc")), 5}};
   for (const auto& [script, connections] : cases) {
     Server server(script);
     const auto transport = Connect(server);
@@ -336,7 +336,7 @@ TEST(CurlTransport, KeepsTheConnectionAsLongAsTheServerDoes) {
 TEST(CurlTransport, SendsAgainWhenTheServerClosesAKeptConnection) {
   Server server([](Connection& connection) {
     connection.ReadRequest();
-    connection.Send(Answer(""));
+    connection.Send(HttpAnswer(""));
     connection.ReadRequest();
   });
   const auto transport = Connect(server);
@@ -350,7 +350,7 @@ TEST(CurlTransport, SendsNothingAgainThatDeletes) {
   std::atomic<int> seen = 0;
   Server server([&](Connection& connection) {
     if (connection.ReadRequest().empty()) return;
-    if (++seen == 1) connection.Send(Answer(""));
+    if (++seen == 1) connection.Send(HttpAnswer(""));
     if (!connection.ReadRequest().empty()) ++seen;
   });
   const auto transport = Connect(server);
@@ -369,7 +369,7 @@ TEST(CurlTransport, AsksWhetherToSendOnceItIsConnectedAndEachTime) {
   Server server([&](Connection& connection) {
     if (connection.ReadRequest().empty()) return;
     ++seen;
-    connection.Send(Answer(""));
+    connection.Send(HttpAnswer(""));
     if (!connection.ReadRequest().empty()) ++seen;
   });
   const auto transport = Connect(server);
@@ -389,7 +389,7 @@ TEST(CurlTransport, AsksWhetherToSendOnceItIsConnectedAndEachTime) {
 
 TEST(CurlTransport, WhatItAsksCanSendNothingByIt) {
   Server server([](Connection& connection) {
-    while (!connection.ReadRequest().empty()) connection.Send(Answer(""));
+    while (!connection.ReadRequest().empty()) connection.Send(HttpAnswer(""));
   });
   const auto transport = Connect(server);
   HttpRequest request = Request();
@@ -458,7 +458,7 @@ TEST(CurlTransport, FailsToConnect) {
 }
 
 TEST(CurlTransport, AcceptsABodyAtTheLimitWhetherOrNotItsLengthIsSaid) {
-  for (const auto& script : {Always(Answer("12345")), Once("HTTP/1.1 200 OK\r\n\r\n12345")}) {
+  for (const auto& script : {Always(HttpAnswer("12345")), Once("HTTP/1.1 200 OK\r\n\r\n12345")}) {
     Server server(script);
     const auto transport = Connect(server);
     HttpRequest request = Request();
@@ -476,7 +476,7 @@ TEST(CurlTransport, TimesOutWhereverTheServerHangsAndRecovers) {
        {"", "HTTP/1.1 200 OK\r\nDate:", "HTTP/1.1 200 OK\r\n\r\nabc", "trickle"}) {
     std::atomic<bool> hangs{true};
     Server server([&](Connection& connection) {
-      if (!hangs) return Always(Answer(""))(connection);
+      if (!hangs) return Always(HttpAnswer(""))(connection);
       connection.ReadRequest();
       if (part != "trickle") {
         connection.Send(part);
@@ -498,7 +498,7 @@ TEST(CurlTransport, AnswersInTheOrderOfTheRequests) {
   Server server([](Connection& connection) {
     for (std::string head; !(head = connection.ReadRequest()).empty();) {
       if (head.starts_with("GET /13 ")) return;
-      connection.Send(Answer(head.substr(4, head.find(' ', 4) - 4)));
+      connection.Send(HttpAnswer(head.substr(4, head.find(' ', 4) - 4)));
     }
   });
   const auto transport = Connect(server);
@@ -538,7 +538,7 @@ TEST(CurlTransport, SendsSideBySideUpToTheBound) {
         changed.wait(lock, [&] { return seen >= kBound; });
         --now;
       }
-      connection.Send(Answer(""));
+      connection.Send(HttpAnswer(""));
     }
   });
   const auto transport = Connect(server);
@@ -552,7 +552,7 @@ TEST(CurlTransport, SendsSideBySideUpToTheBound) {
 }
 
 TEST(CurlTransport, SendsNothingOnceStopped) {
-  Server server(Always(Answer("")));
+  Server server(Always(HttpAnswer("")));
   const auto transport = Connect(server);
   std::stop_source stop;
   stop.request_stop();
@@ -571,7 +571,7 @@ TEST(CurlTransport, StopsWhileTheServerHangs) {
       answered.wait(false);
       stop.request_stop();
     } else {
-      connection.Send(Answer(""));
+      connection.Send(HttpAnswer(""));
       connection.ReadRequest();
       answered = true;
       answered.notify_all();
@@ -605,7 +605,7 @@ TEST(CurlTransport, StopsAtOnceAndGoesOnAfterwards) {
         stopped = std::chrono::steady_clock::now();
         stop.request_stop();
       } else {
-        connection.Send(Answer(""));
+        connection.Send(HttpAnswer(""));
       }
     }
   });
@@ -771,7 +771,7 @@ TEST_F(CurlTransportTls, TrustsTheGivenAuthorityAndTheRightName) {
 }
 
 TEST_F(CurlTransportTls, SendsTheServersOwnHostHeader) {
-  TlsServer server(With("named", {}), Answer("abc", "Connection: close\r\n"));
+  TlsServer server(With("named", {}), HttpAnswer("abc", "Connection: close\r\n"));
   ApiServer api_server = Trusting(server);
   api_server.tls_server_name = "api.test";
   api_server.url += "/base/";

@@ -18,7 +18,7 @@ ExecConfig SomeConfig() {
   return config;
 }
 
-std::string Answer(const std::string& status) {
+std::string StatusAnswer(const std::string& status) {
   return R"({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "status": )" +
          status + "}";
 }
@@ -33,13 +33,14 @@ std::string ErrorOf(const Result<ExecCredential>& credential) {
 }
 
 TEST(ReadExecCredential, ReadsATokenAndWhenItExpires) {
-  const auto token = ReadExecCredential(SomeConfig(), Answer(R"({"token": "t0"})") + "\n");
+  const auto token = ReadExecCredential(SomeConfig(), StatusAnswer(R"({"token": "t0"})") + "\n");
   ASSERT_TRUE(token) << token.error().message;
   EXPECT_EQ(token->token, "t0");
   EXPECT_EQ(token->client_certificate_pem, "");
   EXPECT_EQ(token->expires, std::nullopt);
   const auto expiring = ReadExecCredential(
-      SomeConfig(), Answer(R"({"token": "t0", "clientKeyData": null, "clientCertificateData": "",
+      SomeConfig(),
+      StatusAnswer(R"({"token": "t0", "clientKeyData": null, "clientCertificateData": "",
                                "expirationTimestamp": "2026-12-24T18:00:00+01:00"})"));
   ASSERT_TRUE(expiring) << expiring.error().message;
   EXPECT_EQ(expiring->expires, WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 24) +
@@ -65,7 +66,7 @@ TEST(ReadExecCredential, SaysWhatIsWrong) {
       {" \n", "wrote nothing"},
       {"hidden", "no object in JSON or YAML"},
       {"[\"hidden\"]", "no object in JSON or YAML"},
-      {Answer(R"({"token": "hidden"})") + "hidden", "no object in JSON or YAML"},
+      {StatusAnswer(R"({"token": "hidden"})") + "hidden", "no object in JSON or YAML"},
       {"{kind: ExecCredential, status: {token: hidden}}", "no object in JSON or YAML"},
       {"kind: ExecCredential\nstatus: {token: hidden, token: hidden}\n",
        "no object in JSON or YAML"},
@@ -80,14 +81,16 @@ TEST(ReadExecCredential, SaysWhatIsWrong) {
        "client.authentication.k8s.io/v1; set apiVersion"},
       {R"({"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1"})",
        "without a status"},
-      {Answer("{}"), "neither a token nor"},
-      {Answer(R"({"token": ""})"), "neither a token nor"},
-      {Answer(R"({"token": 5})"), "token that is not a text"},
-      {Answer(R"({"token": "hidden\nhidden"})"), "token that holds"},
-      {Answer(R"({"clientCertificateData": "hidden"})"), "without clientKeyData"},
-      {Answer(R"({"token": "a", "clientKeyData": "hidden"})"), "without clientCertificateData"},
-      {Answer(R"({"clientCertificateData": "hidden", "clientKeyData": "hidden"})"), "not PEM"},
-      {Answer(R"({"token": "hidden", "expirationTimestamp": "soon"})"), "\"soon\""},
+      {StatusAnswer("{}"), "neither a token nor"},
+      {StatusAnswer(R"({"token": ""})"), "neither a token nor"},
+      {StatusAnswer(R"({"token": 5})"), "token that is not a text"},
+      {StatusAnswer(R"({"token": "hidden\nhidden"})"), "token that holds"},
+      {StatusAnswer(R"({"clientCertificateData": "hidden"})"), "without clientKeyData"},
+      {StatusAnswer(R"({"token": "a", "clientKeyData": "hidden"})"),
+       "without clientCertificateData"},
+      {StatusAnswer(R"({"clientCertificateData": "hidden", "clientKeyData": "hidden"})"),
+       "not PEM"},
+      {StatusAnswer(R"({"token": "hidden", "expirationTimestamp": "soon"})"), "\"soon\""},
   };
   for (const auto& [output, what] : cases) {
     const std::string error = ErrorOf(ReadExecCredential(SomeConfig(), output));

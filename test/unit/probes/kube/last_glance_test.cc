@@ -11,8 +11,8 @@
 namespace cluster_watcher {
 namespace {
 
-std::string Bob(const std::string& version, int replicas = 1,
-                const std::string& kind = "Deployment") {
+std::string BobAt(const std::string& version, int replicas = 1,
+                  const std::string& kind = "Deployment") {
   return R"({"kind":")" + kind +
          R"(","apiVersion":"apps/v1","metadata":{"name":"bob","namespace":"lab","uid":"u",)" +
          R"("resourceVersion":")" + version + R"("},"spec":{"replicas":)" +
@@ -21,24 +21,24 @@ std::string Bob(const std::string& version, int replicas = 1,
 
 TEST(LastGlance, IsTheSameTextAtTheSameTarget) {
   LastGlance last;
-  EXPECT_FALSE(last.Same("/t", Bob("3")));
+  EXPECT_FALSE(last.Same("/t", BobAt("3")));
   const auto keep = [&](const std::string& body) {
     last.Keep("/t", body, *JsonDocument::Parse(body));
   };
-  keep(Bob("3"));
-  ASSERT_TRUE(last.Same("/t", Bob("3")));
-  EXPECT_EQ(last.Same("/t", Bob("3"))->root()["metadata"]["uid"].AsString(), "u");
-  EXPECT_FALSE(last.Same("/other", Bob("3")));
+  keep(BobAt("3"));
+  ASSERT_TRUE(last.Same("/t", BobAt("3")));
+  EXPECT_EQ(last.Same("/t", BobAt("3"))->root()["metadata"]["uid"].AsString(), "u");
+  EXPECT_FALSE(last.Same("/other", BobAt("3")));
   for (const std::string& other :
-       {Bob("4"), Bob("3", 0), Bob("3") + " ", Bob("3").substr(1), std::string()}) {
+       {BobAt("4"), BobAt("3", 0), BobAt("3") + " ", BobAt("3").substr(1), std::string()}) {
     EXPECT_FALSE(last.Same("/t", other)) << other;
   }
-  keep(Bob("4", 0));
-  EXPECT_FALSE(last.Same("/t", Bob("3"))) << "scaled to 0 and back is told again";
-  const std::string large = Bob("5") + std::string(64u << 10, ' ');
+  keep(BobAt("4", 0));
+  EXPECT_FALSE(last.Same("/t", BobAt("3"))) << "scaled to 0 and back is told again";
+  const std::string large = BobAt("5") + std::string(64u << 10, ' ');
   keep(large);
   EXPECT_FALSE(last.Same("/t", large));
-  EXPECT_FALSE(last.Same("/t", Bob("4", 0)));
+  EXPECT_FALSE(last.Same("/t", BobAt("4", 0)));
 }
 
 class GlancesOfAClient : public testing::Test {
@@ -64,24 +64,24 @@ class GlancesOfAClient : public testing::Test {
 };
 
 TEST_F(GlancesOfAClient, AreParsedOnceAndDatedAnew) {
-  const auto first = Ask(Bob("3"));
+  const auto first = Ask(BobAt("3"));
   ASSERT_TRUE(first);
-  const auto second = Ask(Bob("3"));
+  const auto second = Ask(BobAt("3"));
   ASSERT_TRUE(second);
   EXPECT_EQ(TextOf(first), TextOf(second));
   EXPECT_EQ(second->server_time, WallTime(std::chrono::seconds(2)));
-  const auto other = Ask(Bob("3"), false);
+  const auto other = Ask(BobAt("3"), false);
   ASSERT_TRUE(other);
   EXPECT_NE(TextOf(other), TextOf(first));
 }
 
 TEST_F(GlancesOfAClient, WhatWasRefusedIsRefusedAgain) {
-  const std::string wrong = Bob("3", 1, "Pod");
+  const std::string wrong = BobAt("3", 1, "Pod");
   EXPECT_FALSE(Ask(wrong));
   EXPECT_FALSE(Ask(wrong));
-  ASSERT_TRUE(Ask(Bob("3")));
-  EXPECT_FALSE(Ask(Bob("3"), true, 206)) << "a part of the object";
-  EXPECT_FALSE(Ask(Bob("")));
+  ASSERT_TRUE(Ask(BobAt("3")));
+  EXPECT_FALSE(Ask(BobAt("3"), true, 206)) << "a part of the object";
+  EXPECT_FALSE(Ask(BobAt("")));
 }
 
 }  // namespace

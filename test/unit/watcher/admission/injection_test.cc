@@ -9,13 +9,14 @@ namespace {
 
 using Outcome = Injection::Outcome;
 
-InjectionSettings Shipped() {
+InjectionSettings ShippedSettings() {
   InjectionSettings settings;
   settings.image = "cluster-watcher:0.1.0";
   return settings;
 }
 
-Injection InjectText(const std::string& pod, const InjectionSettings& settings = Shipped()) {
+Injection InjectText(const std::string& pod,
+                     const InjectionSettings& settings = ShippedSettings()) {
   const auto document = JsonDocument::Parse(pod);
   EXPECT_TRUE(document) << pod;
   return Inject(document->root(), settings);
@@ -108,14 +109,14 @@ TEST(Inject, LabelsAPodWithoutLabels) {
 }
 
 TEST(Inject, LeavesOutTheSeccompProfileWhereItIsToldTo) {
-  InjectionSettings settings = Shipped();
+  InjectionSettings settings = ShippedSettings();
   settings.seccomp_profile = false;
   EXPECT_FALSE(Holds(Sidecar(InjectText(Master(), settings)), "seccomp"));
 }
 
 TEST(Inject, AddsThePullSecretsThatThePodLacks) {
   const auto secrets = [](const std::string& spec, std::vector<std::string> names) {
-    InjectionSettings settings = Shipped();
+    InjectionSettings settings = ShippedSettings();
     settings.image_pull_secrets = std::move(names);
     std::string added;
     for (const auto& [path, value] : InjectText(Master("", spec), settings).patch) {
@@ -252,7 +253,7 @@ TEST(Inject, LeavesAPortThatAnotherContainerHasBeenGivenSince) {
 }
 
 TEST(Inject, WritesDefaultsAndScrapeAnnotationsWhereThereAreNone) {
-  InjectionSettings settings = Shipped();
+  InjectionSettings settings = ShippedSettings();
   settings.scrape = true;
   settings.defaults = {{"dry-run", "true"}, {"poll-interval", "10s"}};
   const auto injection = InjectText(Master(R"("cluster-watcher/poll-interval":"1s")"), settings);

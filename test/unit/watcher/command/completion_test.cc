@@ -44,7 +44,7 @@ Completed Of(const std::string& line, const NameFinder& find = {}) {
   return completed;
 }
 
-std::string Joined(const Words& words) {
+std::string JoinedWords(const Words& words) {
   std::string joined;
   for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
   return joined;
@@ -54,7 +54,7 @@ std::string Joined(const Words& words) {
 std::string Shown(const std::string& line) {
   const Completed completed = Of(line);
   const std::string directive = completed.directive == ":4" ? "" : " " + completed.directive;
-  return Joined(completed.candidates) + directive;
+  return JoinedWords(completed.candidates) + directive;
 }
 
 Words CommandNames() {
@@ -222,7 +222,7 @@ TEST(Complete, CompletesNamesByTheFlagsThatWereTyped) {
   for (const auto& [line, wanted] : cases) {
     const Completed completed = Of(line, find);
     const std::string directive = completed.directive == ":4" ? "" : " " + completed.directive;
-    EXPECT_EQ(Joined(completed.candidates) + directive, wanted) << line;
+    EXPECT_EQ(JoinedWords(completed.candidates) + directive, wanted) << line;
   }
 }
 
@@ -260,7 +260,7 @@ TEST(ReadUsage, FindsWhatFollowsTheCommand) {
   };
   for (const auto& [usage, operands, repeats, ends_in_program] : cases) {
     const Usage read = ReadUsage(usage);
-    EXPECT_EQ(Joined(read.operands), operands) << usage;
+    EXPECT_EQ(JoinedWords(read.operands), operands) << usage;
     EXPECT_EQ(read.repeats, repeats) << usage;
     EXPECT_EQ(read.ends_in_program, ends_in_program) << usage;
   }

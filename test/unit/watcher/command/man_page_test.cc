@@ -24,7 +24,7 @@ std::string Part(const std::string& page, const std::string& heading) {
   return page.substr(begin, next - begin + 1);
 }
 
-bool Contains(const std::string& text, const std::string& part) {
+bool Mentions(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
 }
 
@@ -53,11 +53,11 @@ TEST(ManPage, HasTheSectionsOfAManual) {
             (std::vector<std::string>{"\"NAME\"", "\"SYNOPSIS\"", "\"DESCRIPTION\"", "\"COMMANDS\"",
                                       "\"EXIT STATUS\"", "\"ENVIRONMENT\"", "\"SEE ALSO\""}));
   // whatis(1) and apropos(1) read this form.
-  EXPECT_TRUE(Contains(page, ".SH \"NAME\"\ncluster\\-watcher \\- " + Program().help + "\n"));
+  EXPECT_TRUE(Mentions(page, ".SH \"NAME\"\ncluster\\-watcher \\- " + Program().help + "\n"));
   for (const char* name : {"CLUSTER_WATCHER_...", "POD_NAME", "POD_NAMESPACE", "KUBECONFIG"}) {
-    EXPECT_TRUE(Contains(Part(page, ".SH \"ENVIRONMENT\""), std::string("\\fB") + name + "\\fR\n"));
+    EXPECT_TRUE(Mentions(Part(page, ".SH \"ENVIRONMENT\""), std::string("\\fB") + name + "\\fR\n"));
   }
-  EXPECT_TRUE(Contains(Part(page, ".SH \"EXIT STATUS\""), "\n0  done\n"));
+  EXPECT_TRUE(Mentions(Part(page, ".SH \"EXIT STATUS\""), "\n0  done\n"));
   EXPECT_TRUE(page.ends_with(".SH \"SEE ALSO\"\n\\fBkubectl\\fR(1)\n"));
 }
 
@@ -66,26 +66,26 @@ TEST(ManPage, DescribesEachCommandAsHelpDoes) {
   std::set<std::string> flags;
   for (const CommandDescription& command : Commands()) {
     const std::string usage = "\\fBcluster\\-watcher\\fR " + RoffText(command.usage) + "\n";
-    EXPECT_TRUE(Contains(Part(page, ".SH \"SYNOPSIS\""), usage)) << command.name;
+    EXPECT_TRUE(Mentions(Part(page, ".SH \"SYNOPSIS\""), usage)) << command.name;
     const std::string part = Part(page, ".SS " + RoffText(command.name));
-    EXPECT_TRUE(Contains(part, usage)) << part;
-    EXPECT_TRUE(Contains(part, "\n" + RoffText(Summary(command)) + ".\n")) << part;
+    EXPECT_TRUE(Mentions(part, usage)) << part;
+    EXPECT_TRUE(Mentions(part, "\n" + RoffText(Summary(command)) + ".\n")) << part;
     std::istringstream lines(command.about + command.ending);
     for (std::string line; std::getline(lines, line);) {
       if (line.empty()) continue;
       const std::size_t indent = line.starts_with("  ") ? 2 : 0;
-      EXPECT_TRUE(Contains(part, "\n" + RoffText(line.substr(indent)) + "\n")) << line;
+      EXPECT_TRUE(Mentions(part, "\n" + RoffText(line.substr(indent)) + "\n")) << line;
     }
     for (const Flag& flag : command.flags) {
       const std::string value = "=\\fI" + RoffText(flag.placeholder) + "\\fR";
       const std::string entry = "\\fB" + RoffText("--" + flag.name) + "\\fR" +
                                 (flag.IsBoolean() ? "[" + value + "]" : value) + "\n" +
                                 RoffText(Explained(flag)) + "\n";
-      if (Contains(part, entry)) flags.insert(flag.name);
+      if (Mentions(part, entry)) flags.insert(flag.name);
       if (command.flags.front().is_own != flag.is_own) continue;
-      EXPECT_TRUE(Contains(part, entry)) << entry << part;
+      EXPECT_TRUE(Mentions(part, entry)) << entry << part;
       if (flag.letter == 0) continue;
-      EXPECT_TRUE(Contains(part, std::string("\n\\fB\\-") + flag.letter + "\\fR, " + entry));
+      EXPECT_TRUE(Mentions(part, std::string("\n\\fB\\-") + flag.letter + "\\fR, " + entry));
     }
   }
   for (const Flag& flag : AllFlags()) EXPECT_TRUE(flags.contains(flag.name)) << flag.name;
@@ -93,12 +93,12 @@ TEST(ManPage, DescribesEachCommandAsHelpDoes) {
 
 TEST(ManPage, SetsExamplesAndListsAsTheyStand) {
   const std::string watch = Part(ManPage(), ".SS watch");
-  EXPECT_TRUE(Contains(watch,
+  EXPECT_TRUE(Mentions(watch,
                        "default:\n.RS 4\n.nf\n\\-\\-poll\\-interval=10s\n"
                        "CLUSTER_WATCHER_POLL_INTERVAL=10s\n"
                        "cluster\\-watcher/poll\\-interval: 10s\n.fi\n.RE\nA flag that"))
       << watch;
-  EXPECT_TRUE(Contains(Part(ManPage(), ".SS check"), "4  unknown\n.fi\n.RE"));
+  EXPECT_TRUE(Mentions(Part(ManPage(), ".SS check"), "4  unknown\n.fi\n.RE"));
 }
 
 TEST(ManPage, HasOnlyRequestsThatItMeans) {

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 MonotonicTime At(int second) { return MonotonicTime(seconds(second)); }
 
 // One verdict of a timeline: abandoned, or kept if `owner` is kKept.
-struct Step {
+struct ALook {
   int began;  // seconds
   int ended;
   const char* owner = "bob";
@@ -24,9 +24,9 @@ struct Step {
 };
 constexpr const char* kKept = nullptr;
 
-Confirmation Fold(const std::vector<Step>& steps) {
+Confirmation Fold(const std::vector<ALook>& steps) {
   Confirmation confirmation;
-  for (const Step& step : steps) {
+  for (const ALook& step : steps) {
     if (step.owner == kKept) {
       confirmation.Reset();
     } else {
@@ -39,7 +39,7 @@ Confirmation Fold(const std::vector<Step>& steps) {
 TEST(Confirmation, Timelines) {
   struct Case {
     const char* what;
-    std::vector<Step> steps;
+    std::vector<ALook> steps;
     int count;
     bool confirmed;  // with 3 confirmations
   };

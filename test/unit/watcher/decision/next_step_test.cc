@@ -12,7 +12,7 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-const WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
+const WallTime kWallNow{std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)};
 const WatcherId kMe{"spark-m-1", "uid-1"};
 const WatcherId kOther{"spark-m-2", "uid-2"};
 
@@ -80,10 +80,10 @@ TEST(NextStep, OnTheMarksOfOthers) {
   for (const OnMarksCase& one : cases) {
     SCOPED_TRACE(one.what);
     Snapshot look = LookAt(one.phase, one.by);
-    if (one.marked_for != kNone) look.marks.deleting_since = kNow - one.marked_for;
+    if (one.marked_for != kNone) look.marks.deleting_since = kWallNow - one.marked_for;
     const MonotonicTime now{minutes(60)};
     const auto seen = SeeMarks(std::nullopt, look.marks, now - one.seen_for);
-    const MarksView view{look, kMe, seen, now, kNow, minutes(10)};
+    const MarksView view{look, kMe, seen, now, kWallNow, minutes(10)};
     EXPECT_EQ(NextOnMarks(view, one.is_gone), one.next);
     EXPECT_TRUE(!one.is_gone || DependsOnWhetherGone(view));
   }
@@ -93,7 +93,7 @@ TEST(NextStep, ADeletionOfAnotherClusterIsNobodysHere) {
   Snapshot look = LookAt(Phase::kDeleting, kOther);
   look.root->meta.common.Edit().labels["oshinko-cluster"] = "other";
   const std::optional<MarksSeen> seen;
-  const MarksView view{look, kMe, seen, {}, kNow, minutes(10)};
+  const MarksView view{look, kMe, seen, {}, kWallNow, minutes(10)};
   EXPECT_EQ(NextOnMarks(view, true), OnMarks::kAnotherCluster);
 }
 
@@ -102,19 +102,19 @@ TEST(NextStep, OnesOwnDeletionOfWhatHasBecomeAnothersIsResumed) {
   Snapshot look = LookAt(Phase::kDeleting, kMe);
   look.root->meta.common.Edit().labels["oshinko-cluster"] = "other";
   const std::optional<MarksSeen> seen;
-  EXPECT_EQ(NextOnMarks({look, kMe, seen, {}, kNow, minutes(10)}, false), OnMarks::kResume);
+  EXPECT_EQ(NextOnMarks({look, kMe, seen, {}, kWallNow, minutes(10)}, false), OnMarks::kResume);
 }
 
 TEST(NextStep, MarksAreSeenSinceTheyAreAsTheyAre) {
   const Snapshot look = LookAt(Phase::kDeleting, kOther);
   Marks marks = look.marks;
-  marks.deleting_since = kNow;
+  marks.deleting_since = kWallNow;
   const MonotonicTime first{seconds(1)}, later{seconds(9)};
   const auto seen = SeeMarks(std::nullopt, marks, first);
   EXPECT_EQ(SeeMarks(seen, marks, later)->since, first);
   const std::vector<std::function<void(Marks&)>> changes = {
       [](Marks& m) { m.condemned_by = kMe; },
-      [](Marks& m) { m.deleting_since = kNow + seconds(1); },
+      [](Marks& m) { m.deleting_since = kWallNow + seconds(1); },
       [](Marks& m) { m.phase = Phase::kCondemned; },
   };
   for (const auto& change : changes) {

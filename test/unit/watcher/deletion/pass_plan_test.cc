@@ -16,7 +16,7 @@ namespace {
 using std::chrono::seconds;
 using Names = std::vector<std::string>;
 
-KubeObject Object(const char* type, const std::string& name, const std::string& above = "") {
+KubeObject PlanObject(const char* type, const std::string& name, const std::string& above = "") {
   KubeObject object{TypeOf(type), {}};
   object.meta.name = object.meta.uid = name;
   if (!above.empty())
@@ -36,10 +36,10 @@ struct World {
     memory.volumes = Volumes::kDelete;
     memory.mounted = {{*FindBuiltInByName("configmaps", ""), "conf"}};
     KubeObjects objects;
-    objects.push_back(Object("deployments.apps", "worker"));
-    objects.push_back(Object("pods", "worker-1", "worker"));
-    objects.push_back(Object("services", "ui"));
-    objects.push_back(Object("configmaps", "conf"));
+    objects.push_back(PlanObject("deployments.apps", "worker"));
+    objects.push_back(PlanObject("pods", "worker-1", "worker"));
+    objects.push_back(PlanObject("services", "ui"));
+    objects.push_back(PlanObject("configmaps", "conf"));
     view.members = SortMembers(std::move(objects), memory);
     view.complete = true;
     terms.now = MonotonicTime(seconds(100));

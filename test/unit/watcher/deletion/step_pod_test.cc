@@ -6,9 +6,9 @@ namespace cluster_watcher {
 namespace {
 
 using std::chrono::seconds;
-using Outcome = StepAttempt::Outcome;
+using PodOutcome = StepAttempt::Outcome;
 
-constexpr const char* kPods = "/api/v1/namespaces/lab/pods";
+constexpr const char* kPodsPath = "/api/v1/namespaces/lab/pods";
 constexpr const char* kRunning = R"({"phase":"Running"})";
 constexpr const char* kSucceeded = R"({"phase":"Succeeded"})";
 
@@ -22,14 +22,14 @@ class StepPodTest : public ToolsLab {
   }
   JsonDocument Pod() {
     const auto list = JsonDocument::Parse(
-        Read(std::string(kPods) + "?labelSelector=cluster-watcher%2Fstep").body);
+        Read(std::string(kPodsPath) + "?labelSelector=cluster-watcher%2Fstep").body);
     return *JsonDocument::Parse(list->root()["items"].At(0).ToText());
   }
   std::string Name() {
     return std::string(Pod().root()["metadata"]["name"].AsString().value_or(""));
   }
   std::string Uid() { return std::string(Pod().root()["metadata"]["uid"].AsString().value_or("")); }
-  std::string Path() { return std::string(kPods) + "/" + Name(); }
+  std::string Path() { return std::string(kPodsPath) + "/" + Name(); }
   void SetStatus(const std::string& status) {
     Patch(Path() + "/status", "{\"status\":" + status + "}");
   }
@@ -40,7 +40,7 @@ class StepPodTest : public ToolsLab {
   // That of another attempt at the same step.
   void MakeEarlier(const std::string& status) {
     SetStatusAt(seconds(1), kRunning);
-    ASSERT_EQ(Run(true, seconds(2)).outcome, Outcome::kTimedOut);
+    ASSERT_EQ(Run(true, seconds(2)).outcome, PodOutcome::kTimedOut);
     SetStatus(status);
   }
 
@@ -52,7 +52,7 @@ class StepPodTest : public ToolsLab {
 TEST_F(StepPodTest, RunsUntilItSucceeds) {
   SetStatusAt(seconds(3), kRunning);
   SetStatusAt(seconds(9), kSucceeded);
-  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run().outcome, PodOutcome::kSucceeded);
   EXPECT_GE(clock_.elapsed, seconds(9));
   EXPECT_LT(clock_.elapsed, seconds(11));
   const JsonDocument pod = Pod();
@@ -76,7 +76,7 @@ TEST_F(StepPodTest, OneThatFailsIsToldWithTheEndOfItsLog) {
               R"({"phase":"Failed","containerStatuses":[{"name":"step","state":)"
               R"({"terminated":{"exitCode":3,"reason":"Error","message":"no room\n"}}}]})");
   const StepAttempt attempt = Run();
-  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_EQ(attempt.outcome, PodOutcome::kFailed);
   EXPECT_EQ(attempt.why, "pod " + Name() + ": exit code 3, Error: no room");
   EXPECT_FALSE(attempt.is_final);
 }
@@ -94,13 +94,13 @@ TEST_F(StepPodTest, OfALongLogTheEndIsTold) {
 TEST_F(StepPodTest, OneThatIsEvictedHasFailedAndOneThatIsCutOffHasTimedOut) {
   SetStatusAt(seconds(3), R"({"phase":"Failed","reason":"Evicted","message":"low on memory"})");
   const StepAttempt evicted = Run();
-  EXPECT_EQ(evicted.outcome, Outcome::kFailed);
+  EXPECT_EQ(evicted.outcome, PodOutcome::kFailed);
   EXPECT_TRUE(evicted.why.ends_with(": Evicted: low on memory")) << evicted.why;
   SetStatus(R"({"phase":"Failed","reason":"DeadlineExceeded","message":"too long",)"
             R"("containerStatuses":[{"name":"step","state":{"terminated":{"exitCode":137,)"
             R"("message":"still saving"}}}]})");
   const StepAttempt late = Run();
-  EXPECT_EQ(late.outcome, Outcome::kTimedOut);
+  EXPECT_EQ(late.outcome, PodOutcome::kTimedOut);
   EXPECT_TRUE(late.why.ends_with("DeadlineExceeded: too long; exit code 137, still saving"))
       << late.why;
 }
@@ -110,7 +110,7 @@ TEST_F(StepPodTest, ItsOwnContainerCounts) {
   SetStatusAt(seconds(3),
               R"({"phase":"Running","containerStatuses":[{"name":"istio-proxy","state":)"
               R"({"running":{}}},{"name":"step","state":{"terminated":{"exitCode":0}}}]})");
-  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run().outcome, PodOutcome::kSucceeded);
 }
 
 TEST_F(StepPodTest, WhatItWaitsForIsToldWhereItDoesNotEnd) {
@@ -118,7 +118,7 @@ TEST_F(StepPodTest, WhatItWaitsForIsToldWhereItDoesNotEnd) {
               R"({"phase":"Pending","containerStatuses":[{"name":"step","state":{"waiting":)"
               R"({"reason":"ImagePullBackOff","message":"no such image"}}}]})");
   const StepAttempt attempt = Run(true, seconds(10));
-  EXPECT_EQ(attempt.outcome, Outcome::kTimedOut);
+  EXPECT_EQ(attempt.outcome, PodOutcome::kTimedOut);
   EXPECT_EQ(attempt.why,
             "pod " + Name() + ": not ended within 10s: ImagePullBackOff: no such image");
   EXPECT_EQ(clock_.elapsed, seconds(10));
@@ -130,8 +130,8 @@ TEST_F(StepPodTest, WhatItWaitsForIsToldWhereItDoesNotEnd) {
 TEST_F(StepPodTest, IsNotStartedTwiceByWhoResumes) {
   MakeEarlier(kRunning);
   SetStatusAt(clock_.elapsed + seconds(5), kSucceeded);
-  EXPECT_EQ(Run(true).outcome, Outcome::kSucceeded);
-  EXPECT_EQ(Run(true).outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run(true).outcome, PodOutcome::kSucceeded);
+  EXPECT_EQ(Run(true).outcome, PodOutcome::kSucceeded);
   EXPECT_EQ(Created(), 1u);
 }
 
@@ -139,7 +139,7 @@ TEST_F(StepPodTest, OfAnEarlierAttemptIsReplaced) {
   MakeEarlier(kSucceeded);
   const std::string earlier = Uid();
   SetStatusAt(clock_.elapsed + seconds(5), kSucceeded);
-  EXPECT_EQ(Run(false).outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run(false).outcome, PodOutcome::kSucceeded);
   EXPECT_EQ(Created(), 2u);
   EXPECT_NE(Uid(), earlier);
 }
@@ -147,7 +147,7 @@ TEST_F(StepPodTest, OfAnEarlierAttemptIsReplaced) {
 TEST_F(StepPodTest, OneThatIsDeletedMeanwhileHasFailed) {
   clock_.At(seconds(3), [this] { Delete(Path()); });
   const StepAttempt attempt = Run();
-  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_EQ(attempt.outcome, PodOutcome::kFailed);
   EXPECT_TRUE(attempt.why.ends_with(": was deleted")) << attempt.why;
   EXPECT_FALSE(attempt.is_final) << "it may have been evicted";
   EXPECT_EQ(Created(), 1u);
@@ -164,24 +164,24 @@ TEST_F(StepPodTest, WhereItsRootIsGoneNoOtherIsMade) {
 TEST_F(StepPodTest, OneThatIsCutOffHasNotSucceeded) {
   SetStatusAt(seconds(3), R"({"phase":"Failed","reason":"DeadlineExceeded","containerStatuses":)"
                           R"([{"name":"step","state":{"terminated":{"exitCode":0}}}]})");
-  EXPECT_EQ(Run().outcome, Outcome::kTimedOut);
+  EXPECT_EQ(Run().outcome, PodOutcome::kTimedOut);
 }
 
 TEST_F(StepPodTest, ThatOfAnotherDeletionIsAnother) {
   MakeEarlier(kSucceeded);
   const std::string earlier = Name();
   marks_.abandoned_since = WallTime(std::chrono::seconds(1'800'000'000));
-  EXPECT_EQ(Run(true, seconds(2)).outcome, Outcome::kTimedOut);
+  EXPECT_EQ(Run(true, seconds(2)).outcome, PodOutcome::kTimedOut);
   EXPECT_EQ(Created(), 2u);
   Make().End();
-  EXPECT_TRUE(Exists(std::string(kPods) + "/" + earlier));
+  EXPECT_TRUE(Exists(std::string(kPodsPath) + "/" + earlier));
   EXPECT_EQ(Name(), earlier) << "the other one was deleted";
 }
 
 TEST_F(StepPodTest, WithoutTheRightItFailsAtOnce) {
   Refuse("POST", "/pods", 403);
   const StepAttempt attempt = Run();
-  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_EQ(attempt.outcome, PodOutcome::kFailed);
   EXPECT_NE(attempt.why.find("create pods"), std::string::npos) << attempt.why;
   EXPECT_EQ(clock_.elapsed, Duration(0));
 }
@@ -195,7 +195,7 @@ TEST_F(StepPodTest, WhatWasCreatedIsNotCreatedAgainThoughTheAnswerWasLost) {
   lost.delay_after = seconds(10);
   kubernetes_.GetFaults().Add(lost);
   SetStatusAt(seconds(9), kSucceeded);
-  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run().outcome, PodOutcome::kSucceeded);
   EXPECT_EQ(Created(), 1u);
 }
 
@@ -203,7 +203,7 @@ TEST_F(StepPodTest, WhatFailsForTheMomentIsAskedAgain) {
   Refuse("GET", "/pods/cluster-watcher-step", 500, 0, 2);
   Refuse("POST", "/pods", 503, 0, 1);
   SetStatusAt(seconds(9), kSucceeded);
-  EXPECT_EQ(Run().outcome, Outcome::kSucceeded);
+  EXPECT_EQ(Run().outcome, PodOutcome::kSucceeded);
 }
 
 TEST_F(StepPodTest, AnothersOfThatNameIsLeftAlone) {
@@ -212,7 +212,7 @@ TEST_F(StepPodTest, AnothersOfThatNameIsLeftAlone) {
   const std::string path = Path();
   Patch(path, R"({"metadata":{"labels":{"cluster-watcher/step":null}}})");
   const StepAttempt attempt = Run(false);
-  EXPECT_EQ(attempt.outcome, Outcome::kFailed);
+  EXPECT_EQ(attempt.outcome, PodOutcome::kFailed);
   EXPECT_TRUE(attempt.is_final);
   Make().End();
   EXPECT_TRUE(Exists(path));

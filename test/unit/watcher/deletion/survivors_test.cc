@@ -19,8 +19,8 @@ using std::chrono::seconds;
 using Outcome = Reaper::Outcome;
 
 constexpr const char* kClaims = "/api/v1/namespaces/lab/persistentvolumeclaims";
-constexpr const char* kSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
-constexpr const char* kWorker = "/apis/apps/v1/namespaces/lab/deployments/w";
+constexpr const char* kStatefulSet = "/apis/apps/v1/namespaces/lab/statefulsets/w";
+constexpr const char* kWorkers = "/apis/apps/v1/namespaces/lab/deployments/w";
 constexpr const char* kRayCluster = "/apis/ray.io/v1/namespaces/lab/rayclusters/kept";
 constexpr const char* kKept = R"(,"annotations":{"cluster-watcher/keep":"true"})";
 
@@ -56,7 +56,7 @@ class SurvivorsTest : public ReaperLab {
     }
     Annotate(kept, "keep", "true");
     EXPECT_EQ(Condemn(), Outcome::kDone);
-    EXPECT_TRUE(Exists(kSet));
+    EXPECT_TRUE(Exists(kStatefulSet));
     EXPECT_TRUE(ClaimExists("data-w-0"));
     EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
     EXPECT_TRUE(IsNamed("data-w-0: its StatefulSet stays")) << Notes();
@@ -67,7 +67,7 @@ class SurvivorsTest : public ReaperLab {
     MakeOwnerOfAKeptMap();
     Delete(kMaps + std::string("/kept"));
     kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
-                      Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker)) + "}");
+                      Labelled("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorkers)) + "}");
   }
   // Lists of a kind fail for a while.
   void FailLists(const std::string& kind, int status, Duration from, Duration until) {
@@ -90,7 +90,7 @@ class SurvivorsTest : public ReaperLab {
     FailMaps(status, from, until);
     Condemn();
     EXPECT_TRUE(MapExists("kept"));
-    EXPECT_TRUE(Exists(kWorker));
+    EXPECT_TRUE(Exists(kWorkers));
     EXPECT_FALSE(Exists(kRoot));
   }
   // From the second time on, until the deadline has passed.
@@ -117,7 +117,7 @@ class SurvivorsTest : public ReaperLab {
     MakeSetWithClaims();
     std::string owner = OwnedBy(kind, version, path).substr(1);
     owner.insert(owner.size() - 2, R"(,"controller":true)");
-    Patch(kSet, R"({"metadata":{"labels":null,)" + owner + "}}");
+    Patch(kStatefulSet, R"({"metadata":{"labels":null,)" + owner + "}}");
   }
 };
 
@@ -131,7 +131,7 @@ TEST_F(SurvivorsTest, AMemberThatOwnsAKeptObjectStaysAndTheRestGoes) {
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_LT(clock_.elapsed, minutes(1)) << "it holds nothing up";
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_EQ(PodsOf("w"), 2u);
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_FALSE(Exists(kRoot));
@@ -158,7 +158,7 @@ TEST_F(SurvivorsTest, ASingleRefusalOfAListHidesNothing) {
   });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
 }
 
 // Once it was listed, and what is between could not be read; then other lists fail.
@@ -227,24 +227,24 @@ TEST_F(SurvivorsTest, AClaimThatIsInDangerIsNotForgotten) {
 TEST_F(SurvivorsTest, ThePodsOfWhatIsKeptStayWhereItCannotBeListed) {
   MakeWorkload("w", R"("oshinko-cluster":"spark",)");
   Before("DELETE", "deployments/w", 1, [this] {
-    Annotate(kWorker, "keep", "true");
+    Annotate(kWorkers, "keep", "true");
     FailLists("deployments", 500, minutes(9), minutes(20));
   });
   MakeHeld();
   clock_.At(minutes(30), [this] { Release(); });
   EndAfter(minutes(40));
   Condemn();
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_EQ(DeletesOf("replicasets") + DeletesOf("/pods/"), 0u);
 }
 
 // That was said while another kind could not be listed.
 TEST_F(SurvivorsTest, AlsoWhereItWasAnnotatedWhileListsHadGaps) {
   MakeWorkload("w", R"("oshinko-cluster":"spark",)");
-  Annotate(kWorker, "delete-order", "1");
+  Annotate(kWorkers, "delete-order", "1");
   MakeHeld();
   Before("DELETE", "configmaps/held", 1, [this] {
-    Annotate(kWorker, "keep", "true");
+    Annotate(kWorkers, "keep", "true");
     kubernetes_.on_answer = [this](const Request& request, const User&, auto& response) {
       const auto lists = [&](const char* kind) {
         return request.target.find(std::string("/") + kind + "?") != std::string::npos;
@@ -256,7 +256,7 @@ TEST_F(SurvivorsTest, AlsoWhereItWasAnnotatedWhileListsHadGaps) {
   clock_.At(minutes(30), [this] { Release(); });
   EndAfter(minutes(40));
   Condemn();
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_EQ(DeletesOf("replicasets") + DeletesOf("/pods/"), 0u);
 }
 
@@ -279,7 +279,7 @@ TEST_F(SurvivorsTest, WhatAForeignClaimHoldsIsNotForgottenPastTheDeadline) {
   EndAfter(minutes(40));
   Condemn();
   EXPECT_TRUE(ClaimExists("data"));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
 }
 
 // What owns the kept map stays, and so do its claims.
@@ -287,14 +287,14 @@ TEST_F(SurvivorsTest, TheClaimsOfASetThatStaysAreNotForgottenWhereListsFail) {
   settings_.settings.volumes = Volumes::kDelete;
   StartWatcher();
   MakeSetWithClaims();
-  for (const std::string& path : {kClaims + std::string("/data-w-0"), std::string(kSet)}) {
+  for (const std::string& path : {kClaims + std::string("/data-w-0"), std::string(kStatefulSet)}) {
     Patch(path, R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
   }
-  MakeMap("kept", kKept + OwnedBy("StatefulSet", "apps/v1", kSet));
+  MakeMap("kept", kKept + OwnedBy("StatefulSet", "apps/v1", kStatefulSet));
   FailMaps(500, minutes(9), minutes(20));
   Condemn();
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_TRUE(Exists(kSet));
+  EXPECT_TRUE(Exists(kStatefulSet));
   EXPECT_TRUE(ClaimExists("data-w-0"));
 }
 
@@ -304,7 +304,7 @@ TEST_F(SurvivorsTest, WhatIsKeptNeedNotBeOfAKindThatIsDeleted) {
   StartWatcher();
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_FALSE(Exists(kRoot));
 }
 
@@ -316,7 +316,7 @@ TEST_F(SurvivorsTest, NothingGoesWhileAKindCannotBeDiscovered) {
     clock_.At(clock_.elapsed + seconds(2), [this] { kubernetes_.GetFaults().Clear(); });
   });
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_TRUE(Exists(kRayCluster));
 }
 
@@ -327,16 +327,16 @@ TEST_F(SurvivorsTest, NorDoesItPastTheDeadlineWhereAListFailsOnce) {
   clock_.At(clock_.elapsed + minutes(11), [this] { Refuse("GET", "/rayclusters?", 503, 0, 8); });
   clock_.At(clock_.elapsed + minutes(13), [this] { kubernetes_.GetFaults().Clear(); });
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_TRUE(Exists(kRayCluster));
 }
 
 TEST_F(SurvivorsTest, AMemberThatStaysHoldsNoWaveUp) {
   MakeOwnerOfAKeptMap();
-  Annotate(kWorker, "delete-order", "-1");
+  Annotate(kWorkers, "delete-order", "-1");
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_LT(clock_.elapsed, minutes(1));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_FALSE(MapExists("spark-config"));
 }
 
@@ -364,7 +364,7 @@ TEST_F(SurvivorsTest, NoStepsRunWhereTheRootMustStay) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
-TEST_F(SurvivorsTest, TheClaimsOfAKeptSetStay) { ExpectClaimsToStay(kSet); }
+TEST_F(SurvivorsTest, TheClaimsOfAKeptSetStay) { ExpectClaimsToStay(kStatefulSet); }
 TEST_F(SurvivorsTest, TheClaimsOfASetWhosePodIsKeptStay) {
   ExpectClaimsToStay("/api/v1/namespaces/lab/pods/w-0");
 }
@@ -414,17 +414,17 @@ TEST_F(SurvivorsTest, WhileWhatIsAboveAKeptMapCannotBeReadNothingGoes) {
 TEST_F(SurvivorsTest, AMapThatIsKeptRightBeforeItsOwnersDeleteStays) {
   MakeWorkload("w", R"("oshinko-cluster":"spark",)");
   Before("DELETE", "deployments/w", 1, [this] {
-    MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
-    Annotate(kWorker, "note", "1");
+    MakeMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorkers));
+    Annotate(kWorkers, "note", "1");
   });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_TRUE(MapExists("kept"));
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
 }
 
 // Controllers copy annotations to their ReplicaSets, and leave them there.
 TEST_F(SurvivorsTest, ACopyThatOutlivesWhatItWasCopiedFromKeepsNothing) {
-  for (const char* object : {kRoot, kWorker}) {
+  for (const char* object : {kRoot, kWorkers}) {
     MakeWorkload("w", R"("oshinko-cluster":"spark",)");
     Annotate(object, "keep", "true");
     Patch(object, R"({"metadata":{"annotations":{"cluster-watcher/keep":null}}})");
@@ -433,7 +433,7 @@ TEST_F(SurvivorsTest, ACopyThatOutlivesWhatItWasCopiedFromKeepsNothing) {
             std::string::npos);
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_FALSE(Exists(kRoot));
-  EXPECT_FALSE(Exists(kWorker));
+  EXPECT_FALSE(Exists(kWorkers));
 }
 
 TEST_F(SurvivorsTest, ARootThatWouldTakeAKeptMapAlongIsSparedBeforeTheFirstDelete) {
@@ -563,10 +563,10 @@ TEST_F(SurvivorsTest, SoItsPodStaysWhereTheClaimIsToBeKept) {
 // Retain is written before the delete, wherever the set stands.
 TEST_F(SurvivorsTest, TheClaimsOfASetThatWouldTakeThemAlongStay) {
   MakeSetWithClaims();
-  Before("DELETE", "/statefulsets/w", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  Before("DELETE", "/statefulsets/w", 1, [this] { EXPECT_EQ(RetainedBy(kStatefulSet), "Retain"); });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_LT(clock_.elapsed, seconds(30));
-  EXPECT_FALSE(Exists(kSet));
+  EXPECT_FALSE(Exists(kStatefulSet));
   EXPECT_TRUE(ClaimExists("data-w-0"));
 }
 
@@ -575,7 +575,8 @@ TEST_F(SurvivorsTest, SoDoThoseOfASetBelowACustomResource) {
   const std::string ray = "/apis/ray.io/v1/namespaces/lab/rayclusters/ray";
   kubernetes_.Apply(R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" + Labelled("ray") + "}");
   MakeSetBelow("RayCluster", "ray.io/v1", ray);
-  Before("DELETE", "/rayclusters/ray", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  Before("DELETE", "/rayclusters/ray", 1,
+         [this] { EXPECT_EQ(RetainedBy(kStatefulSet), "Retain"); });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_LT(clock_.elapsed, seconds(30));
   EXPECT_FALSE(Exists(ray));
@@ -584,7 +585,7 @@ TEST_F(SurvivorsTest, SoDoThoseOfASetBelowACustomResource) {
 
 TEST_F(SurvivorsTest, SoDoThoseOfASetThatTheRootControls) {
   MakeSetBelow("Deployment", "apps/v1", kRoot);
-  Before("DELETE", "/spark-m", 1, [this] { EXPECT_EQ(RetainedBy(kSet), "Retain"); });
+  Before("DELETE", "/spark-m", 1, [this] { EXPECT_EQ(RetainedBy(kStatefulSet), "Retain"); });
   EXPECT_EQ(Condemn(), Outcome::kDone);
   EXPECT_LT(clock_.elapsed, seconds(30));
   EXPECT_FALSE(Exists(kRoot));
@@ -595,9 +596,9 @@ TEST_F(SurvivorsTest, ASetThatIsToBeKeptIsNotWrittenAndKeepsItsClaims) {
   settings_.settings.volumes = Volumes::kDelete;
   StartWatcher();
   MakeSetWithClaims();
-  Annotate(kSet, "keep", "true");
+  Annotate(kStatefulSet, "keep", "true");
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_EQ(RetainedBy(kSet), "Delete");
+  EXPECT_EQ(RetainedBy(kStatefulSet), "Delete");
   EXPECT_TRUE(ClaimExists("data-w-0"));
 }
 
@@ -606,7 +607,7 @@ TEST_F(SurvivorsTest, AClaimThatIsNeverLetGoOfKeepsItsSet) {
   for (const bool may_patch : {true, false}) {
     SCOPED_TRACE(may_patch);
     MakeSetWithClaims("Retain");
-    const std::string owned = OwnedBy("StatefulSet", "apps/v1", kSet);
+    const std::string owned = OwnedBy("StatefulSet", "apps/v1", kStatefulSet);
     MakeClaim("data-w-9", owned);
     if (!may_patch) Refuse("PATCH", "persistentvolumeclaims/data-w-9", 403);
     kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
@@ -618,12 +619,12 @@ TEST_F(SurvivorsTest, AClaimThatIsNeverLetGoOfKeepsItsSet) {
     EXPECT_EQ(Condemn(), Outcome::kDone);
     EXPECT_GE(clock_.elapsed - began, minutes(10));
     EXPECT_FALSE(Exists(kRoot));
-    EXPECT_TRUE(Exists(kSet));
+    EXPECT_TRUE(Exists(kStatefulSet));
     EXPECT_TRUE(ClaimExists("data-w-9"));
     EXPECT_TRUE(IsNamed("statefulset.apps/w: persistentvolumeclaim/data-w-9")) << Notes();
     kubernetes_.on_answer = nullptr;
     kubernetes_.GetFaults().Clear();
-    Delete(kSet);
+    Delete(kStatefulSet);
     Delete(kClaims + std::string("/data-w-9"));
     MakeRoot();
     MakeMap("spark-config");
@@ -636,7 +637,7 @@ TEST_F(SurvivorsTest, ASetWhoseClaimsMayNotBeListedStaysAndTheRestGoes) {
   MakeSetWithClaims();
   Refuse("GET", "/persistentvolumeclaims", 403);
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kSet));
+  EXPECT_TRUE(Exists(kStatefulSet));
   EXPECT_TRUE(ClaimExists("data-w-0"));
   EXPECT_FALSE(MapExists("spark-config"));
   EXPECT_FALSE(Exists(kRoot));
@@ -677,9 +678,9 @@ TEST_F(SurvivorsTest, TheClaimsOfASetThatIsLeftAloneStay) {
   MakeBareMap("foreign");
   std::string owner = OwnedByMap("foreign").substr(1);
   owner.insert(owner.size() - 2, R"(,"controller":true)");
-  Patch(kSet, R"({"metadata":{)" + owner + "}}");
+  Patch(kStatefulSet, R"({"metadata":{)" + owner + "}}");
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kSet)) << "its controller is not of the cluster";
+  EXPECT_TRUE(Exists(kStatefulSet)) << "its controller is not of the cluster";
   EXPECT_TRUE(ClaimExists("data-w-0"));
   EXPECT_EQ(DeletesOf("persistentvolumeclaims"), 0u);
 }
@@ -689,10 +690,10 @@ TEST_F(SurvivorsTest, NorIsASetThatIsLeftAloneWritten) {
   MakeBareMap("foreign");
   std::string owner = OwnedByMap("foreign").substr(1);
   owner.insert(owner.size() - 2, R"(,"controller":true)");
-  Patch(kSet, R"({"metadata":{)" + owner + "}}");
+  Patch(kStatefulSet, R"({"metadata":{)" + owner + "}}");
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kSet));
-  EXPECT_EQ(RetainedBy(kSet), "Delete");
+  EXPECT_TRUE(Exists(kStatefulSet));
+  EXPECT_EQ(RetainedBy(kStatefulSet), "Delete");
 }
 
 TEST_F(SurvivorsTest, AForeignClaimWhoseOwnerCannotBeReadHoldsNothingUpForEver) {
@@ -711,10 +712,10 @@ TEST_F(SurvivorsTest, AClaimOfWhatIsLeftAloneIsNotWritten) {
   MakeBareMap("foreign");
   std::string owner = OwnedByMap("foreign").substr(1);
   owner.insert(owner.size() - 2, R"(,"controller":true)");
-  Patch(kWorker, R"({"metadata":{)" + owner + "}}");
-  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kWorker));
+  Patch(kWorkers, R"({"metadata":{)" + owner + "}}");
+  MakeClaim("data", OwnedBy("Deployment", "apps/v1", kWorkers));
   EXPECT_EQ(Condemn(), Outcome::kDone);
-  EXPECT_TRUE(Exists(kWorker));
+  EXPECT_TRUE(Exists(kWorkers));
   EXPECT_EQ(OwnersOf("data"), "w ");
 }
 
@@ -730,7 +731,7 @@ TEST_F(SurvivorsTest, WhatIsKeptBehindASlowListStays) {
     if (is_list && !std::exchange(was_slow, true)) clock_.elapsed += seconds(6);
     const bool writes = was_slow && WritesPointOfNoReturn(request);
     if (writes && !std::exchange(is_made, true)) {
-      MakeBareMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorker));
+      MakeBareMap("kept", kKept + OwnedBy("Deployment", "apps/v1", kWorkers));
       Patch(kMaps + std::string("/kept"), R"({"metadata":{"labels":{"oshinko-cluster":"spark"}}})");
     }
   };

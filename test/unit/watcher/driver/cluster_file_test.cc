@@ -9,7 +9,7 @@ namespace {
 
 const ClusterId kBob{"lab", DefaultProfile(), "bob"};
 
-constexpr const char* kWorker = R"(
+constexpr const char* kWorkerText = R"(
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: $(CLUSTER)-w}
@@ -19,7 +19,7 @@ spec:
     metadata: {labels: {app: w, oshinko-type: worker}}
     spec: {containers: [{name: w, image: spark, args: ["spark://$(CLUSTER):7077"]}]}
 )";
-constexpr const char* kMaster = R"(
+constexpr const char* kMasterText = R"(
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: $(CLUSTER)-m}
@@ -29,7 +29,7 @@ spec:
     metadata: {labels: {app: m, oshinko-type: master}}
     spec: {containers: [{name: m, image: spark}]}
 )";
-constexpr const char* kService = R"(
+constexpr const char* kServiceText = R"(
 apiVersion: v1
 kind: Service
 metadata: {name: $(CLUSTER), labels: {oshinko-type: master}}
@@ -64,7 +64,7 @@ std::string JsonOf(const ClusterObject& object) {
 }
 
 TEST(ClusterFile, NamesAndLabelsItsObjects) {
-  const auto objects = ReadObjects(Documents({kService, kWorker, kMaster}));
+  const auto objects = ReadObjects(Documents({kServiceText, kWorkerText, kMasterText}));
   ASSERT_TRUE(objects) << Joined(objects.error());
   ASSERT_EQ(objects->size(), 3u);
   EXPECT_EQ((*objects)[0].Describe(), "Deployment bob-m");
@@ -82,9 +82,9 @@ TEST(ClusterFile, NamesAndLabelsItsObjects) {
 
 TEST(ClusterFile, TheMasterIsFirstAndWhatMakesItCompleteIsLast) {
   const std::string map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-  EXPECT_EQ(Read(Documents({kService, kWorker, kMaster, "\n" + map})),
+  EXPECT_EQ(Read(Documents({kServiceText, kWorkerText, kMasterText, "\n" + map})),
             "Deployment bob-m, ConfigMap a, Deployment bob-w, Service bob");
-  const std::vector<ManifestFile> files = {{"w.yaml", kWorker}, {"m.yaml", kMaster}};
+  const std::vector<ManifestFile> files = {{"w.yaml", kWorkerText}, {"m.yaml", kMasterText}};
   const auto objects = ReadClusterFiles(files, kBob);
   ASSERT_TRUE(objects) << Joined(objects.error());
   EXPECT_EQ(objects->objects.front().Describe(), "Deployment bob-m");
@@ -92,18 +92,18 @@ TEST(ClusterFile, TheMasterIsFirstAndWhatMakesItCompleteIsLast) {
 
 // As long as the watcher finds them in pods.
 TEST(ClusterFile, APodThatIsToBeWatchedIsAMaster) {
-  std::string master = kMaster;
+  std::string master = kMasterText;
   master.replace(master.find("labels: {app: m, oshinko-type: master}"), 38,
                  "annotations: {cluster-watcher/inject: \"true\"}");
   EXPECT_EQ(Read(Documents({master})), "Deployment bob-m");
 }
 
 TEST(ClusterFile, TheMasterIsOne) {
-  EXPECT_EQ(Read(Documents({kService, kWorker})),
+  EXPECT_EQ(Read(Documents({kServiceText, kWorkerText})),
             "c.yaml: there is no master: label the pods of one workload oshinko-type: master");
-  std::string second = kMaster;
+  std::string second = kMasterText;
   second.replace(second.find("-m}"), 3, "-x}");
-  EXPECT_EQ(Read(Documents({kMaster, second})),
+  EXPECT_EQ(Read(Documents({kMasterText, second})),
             "c.yaml: there are several masters, Deployment bob-m; Deployment bob-x: give a file "
             "with one cluster");
   EXPECT_EQ(Read("apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: $(CLUSTER)}\n"),
@@ -132,7 +132,7 @@ TEST(ClusterFile, WhatCannotBeCreatedIsNamed) {
        "c.yaml, line 1: it is annotated with a mark, cluster-watcher/phase: take it off"},
       {"kind: A\n---\napiVersion: v1\n",
        "c.yaml, line 1: it has no apiVersion; c.yaml, line 2: it has no kind"},
-      {Documents({kMaster, kMaster}), "c.yaml, line 10: Deployment bob-m is there twice"},
+      {Documents({kMasterText, kMasterText}), "c.yaml, line 10: Deployment bob-m is there twice"},
       {"a: [\n", "c.yaml, line 2, column 1: "},
   };
   for (const auto& [text, error] : cases) {
@@ -141,7 +141,7 @@ TEST(ClusterFile, WhatCannotBeCreatedIsNamed) {
 }
 
 TEST(ClusterFile, LabelsAndAnnotationsAreSetWhetherThereAreAnyOrNot) {
-  auto objects = ReadObjects(Documents({kMaster}));
+  auto objects = ReadObjects(Documents({kMasterText}));
   ASSERT_TRUE(objects);
   ClusterObject& root = objects->front();
   ASSERT_TRUE(SetAnnotation(root, "cluster-watcher/owner", "deployment.apps/bob"));

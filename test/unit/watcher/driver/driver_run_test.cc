@@ -13,8 +13,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr const char* kUses = "uses-oshinko-cluster";
-constexpr const char* kMaster = R"(
+constexpr const char* kUsesLabel = "uses-oshinko-cluster";
+constexpr const char* kMasterFile = R"(
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: $(CLUSTER)-m}
@@ -70,7 +70,7 @@ TEST_F(DriverRunTest, ANameThatIsGeneratedStaysTheOwners) {
   const std::string name = Name();
   EXPECT_EQ(name.size(), 14u) << name;
   EXPECT_TRUE(name.starts_with("cluster-")) << name;
-  EXPECT_EQ(LabelOf(kDriver, kUses), name);
+  EXPECT_EQ(LabelOf(kDriver, kUsesLabel), name);
   EXPECT_EQ(Name(), name);
 }
 
@@ -87,14 +87,14 @@ TEST_F(DriverRunTest, OfTwoAtOnceTheSecondUsesTheNameOfTheFirst) {
 TEST_F(DriverRunTest, TheClusterThatNamesTheOwnerIsItsOwn) {
   MakeEphemeral("deployment.apps/bob");
   EXPECT_EQ(Name(), "spark");
-  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+  EXPECT_EQ(LabelOf(kDriver, kUsesLabel), "spark");
   LabelObject(kDriver, R"("uses-oshinko-cluster":null)");
   MakeWorkload("other-m", R"("oshinko-cluster":"other","oshinko-type":"master",)");
   Annotate("/apis/apps/v1/namespaces/lab/deployments/other-m", "owner", "deployment.apps/bob");
   EXPECT_EQ(Name(),
             "several clusters name deployment.apps/bob as their owner, other; spark: give one of "
             "them by --cluster");
-  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+  EXPECT_EQ(LabelOf(kDriver, kUsesLabel), "");
   Delete(kDriver);
   EXPECT_EQ(Name(), "there is no deployment.apps/bob in namespace lab");
 }
@@ -104,7 +104,7 @@ TEST_F(DriverRunTest, WhatIsThereIsClaimedAndUsedAsWhatItIs) {
   ASSERT_TRUE(ready) << ready.error().error;
   EXPECT_FALSE(ready->is_own);
   EXPECT_EQ(Joined(ready->warnings), "cluster spark is shared, so it is used and not deleted");
-  EXPECT_EQ(LabelOf(kDriver, kUses), "spark");
+  EXPECT_EQ(LabelOf(kDriver, kUsesLabel), "spark");
   EXPECT_EQ(LabelOf(kRoot, "ephemeral"), "");
   MakeEphemeral("deployment.apps/bob");
   ready = Ready();
@@ -116,7 +116,7 @@ TEST_F(DriverRunTest, WhatIsThereIsClaimedAndUsedAsWhatItIs) {
 TEST_F(DriverRunTest, AnIncompleteSharedClusterIsNotMadeEphemeral) {
   Delete(kWorker);
   kubernetes_.Settle();
-  const auto ready = Ready(std::string(kMaster) + kRest, true);
+  const auto ready = Ready(std::string(kMasterFile) + kRest, true);
   ASSERT_FALSE(ready);
   EXPECT_EQ(ready.error().exit, DriverExit::kNotReady);
   EXPECT_FALSE(Exists(kWorker));
@@ -127,7 +127,7 @@ TEST_F(DriverRunTest, WhatIsNotThereIsCreatedOrNamed) {
   DeleteAll();
   EXPECT_EQ(Ready().error().error,
             "no cluster spark: create it before, or give its manifests by -f");
-  const auto ready = Ready(std::string(kMaster) + kRest, true);
+  const auto ready = Ready(std::string(kMasterFile) + kRest, true);
   ASSERT_TRUE(ready) << ready.error().error;
   EXPECT_TRUE(ready->is_own);
   EXPECT_TRUE(ready->warnings.empty()) << Joined(ready->warnings);
@@ -137,7 +137,7 @@ TEST_F(DriverRunTest, WhatIsNotThereIsCreatedOrNamed) {
 
 TEST_F(DriverRunTest, WhatStaysIncompleteIsNotReady) {
   DeleteAll();
-  const auto ready = Ready(kMaster, true);
+  const auto ready = Ready(kMasterFile, true);
   ASSERT_FALSE(ready);
   EXPECT_EQ(ready.error().error, "cluster spark lacks a worker; a master service");
 }
@@ -147,7 +147,7 @@ TEST_F(DriverRunTest, WhatIsCondemnedIsWaitedForAndThenCreated) {
   MarkRoot("phase", "condemned");
   const std::string uid = ObjectUid(kRoot);
   clock_.At(clock_.elapsed + seconds(5), [this] { DeleteAll(); });
-  const auto ready = Ready(std::string(kMaster) + kRest, true);
+  const auto ready = Ready(std::string(kMasterFile) + kRest, true);
   ASSERT_TRUE(ready) << ready.error().error;
   EXPECT_NE(ObjectUid(kRoot), uid);
 }

@@ -15,16 +15,16 @@ namespace cluster_watcher {
 namespace {
 
 // The settings must be complete before somebody reads them.
-class LabWithPod : protected Lab {
+class LabToJudge : protected Lab {
  protected:
-  LabWithPod() {
+  LabToJudge() {
     settings_.settings.pod = NameOfPod();
     settings_.settings.grace_period = Duration(0);
     settings_.settings.surge_limit = 0;
   }
 };
 
-class JudgeTest : public testing::Test, protected LabWithPod {
+class JudgeTest : public testing::Test, protected LabToJudge {
  protected:
   Reason Look() { return judge_.DecideOn(observer_.SureLook({}), {}).reason; }
   std::string Metrics() {

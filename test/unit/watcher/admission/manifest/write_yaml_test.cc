@@ -14,7 +14,7 @@ std::string Json(const YamlNode& node) {
   return WriteJson(node, JsonWriter::Style::kCompact, Scalars::kMeant);
 }
 
-YamlContent Read(const std::string& text) {
+YamlContent ReadBack(const std::string& text) {
   auto read = ReadYaml(text);
   if (!read) ADD_FAILURE() << text << ": " << read.error().message;
   if (!read || !*read) return {};
@@ -23,17 +23,17 @@ YamlContent Read(const std::string& text) {
 
 // Returns what `text` means, and checks that rewriting it keeps the meaning.
 std::string Meaning(const std::string& text) {
-  const YamlContent read = Read(text);
+  const YamlContent read = ReadBack(text);
   EXPECT_FALSE(read.oddity) << text << ": " << read.oddity->message;
   const std::string written = WriteYaml(read.root);
-  EXPECT_EQ(Json(Read(written).root), Json(read.root)) << text << "\nbecame\n" << written;
-  EXPECT_EQ(WriteYaml(Read(written).root), written) << text;
+  EXPECT_EQ(Json(ReadBack(written).root), Json(read.root)) << text << "\nbecame\n" << written;
+  EXPECT_EQ(WriteYaml(ReadBack(written).root), written) << text;
   return Json(read.root);
 }
 
 TEST(WriteYaml, AColonAtAnEndIsQuotedInAFlowList) {
   for (const std::string text : {"a: [\":8080\"]\n", "a: {b: \":8080\", c: [\"x:\"]}\n"}) {
-    EXPECT_EQ(WriteYaml(Read(text).root), text);
+    EXPECT_EQ(WriteYaml(ReadBack(text).root), text);
   }
 }
 
@@ -134,7 +134,7 @@ TEST(WriteYaml, TextsAreReadAsKubectlReadsThem) {
 
 TEST(WriteYaml, NumbersAndBooleansStayAsTheyWereWritten) {
   const std::string text = "a: 0777\nb: yes\nc: 1e3\nd: 0x1F\ne: \"0777\"\n1: y\nf: [off, 1_000]\n";
-  EXPECT_EQ(WriteYaml(Read(text).root), text);
+  EXPECT_EQ(WriteYaml(ReadBack(text).root), text);
   EXPECT_EQ(Meaning(text),
             R"({"a":511,"b":true,"c":1000,"d":31,"e":"0777","1":true,"f":[false,1000]})");
 }
