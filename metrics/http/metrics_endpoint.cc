@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -72,19 +71,6 @@ Answer Page(std::string html) {
 Answer Ask(const std::function<bool()>& question, const char* if_not) {
   if (question && !question()) return {MHD_HTTP_SERVICE_UNAVAILABLE, if_not};
   return {MHD_HTTP_OK, "ok\n"};
-}
-
-// A repeated header is one list.
-std::string AcceptOf(MHD_Connection* connection) {
-  std::string accept;
-  const MHD_KeyValueIterator add = [](void* list, MHD_ValueKind, const char* name,
-                                      const char* value) {
-    if (value == nullptr || ::strcasecmp(name, MHD_HTTP_HEADER_ACCEPT) != 0) return MHD_YES;
-    static_cast<std::string*>(list)->append(value).append(",");
-    return MHD_YES;
-  };
-  MHD_get_connection_values(connection, MHD_HEADER_KIND, add, &accept);
-  return accept;
 }
 
 // MHD_NO makes libmicrohttpd cut the connection.
@@ -153,8 +139,7 @@ class MetricsEndpoint::Server {
   int MillisecondsToWait() const;
   MHD_Result Take(MHD_Connection* connection, const char* path, const char* method,
                   std::size_t* body_size, void** request);
-  Answer Respond(MHD_Connection* connection, std::string_view path, std::string_view method,
-                 Connection& visit);
+  Answer Respond(std::string_view path, std::string_view method, Connection& visit);
 
   MetricsEndpoint& endpoint_;
   OpenConnections connections_;
@@ -285,13 +270,13 @@ MHD_Result MetricsEndpoint::Server::Take(MHD_Connection* connection, const char*
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
   const bool first = std::exchange(*request, &visit) == nullptr;
   if (first) return MHD_YES;
-  if (*body_size == 0) return Send(connection, Respond(connection, path, method, visit));
+  if (*body_size == 0) return Send(connection, Respond(path, method, visit));
   visit.body_bytes += std::exchange(*body_size, 0);  // Read and dropped.
   return visit.body_bytes <= kLongestBody ? MHD_YES : MHD_NO;
 }
 
-Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_view path,
-                                        std::string_view method, Connection& visit) {
+Answer MetricsEndpoint::Server::Respond(std::string_view path, std::string_view method,
+                                        Connection& visit) {
   constexpr std::array kPaths =
       std::to_array<std::string_view>({"/", "/metrics", "/healthz", "/readyz"});
   if (std::ranges::find(kPaths, path) == kPaths.end()) {
@@ -307,11 +292,7 @@ Answer MetricsEndpoint::Server::Respond(MHD_Connection* connection, std::string_
   try {
     if (path == "/metrics") {
       const SteadyClock::time_point now = SteadyClock::now();
-      const ExpositionFormat format = ChooseExposition(AcceptOf(connection));
-      Answer metrics{MHD_HTTP_OK,
-                     Exposition(endpoint_.sources_, format),
-                     ContentType(format),
-                     {{MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT}}};
+      Answer metrics{MHD_HTTP_OK, Exposition(endpoint_.sources_), kExpositionType};
       if (gets) visit.collected = now;
       return metrics;
     }

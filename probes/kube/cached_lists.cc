@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "probes/base/json.h"
+#include "probes/kube/api_request.h"
 #include "probes/kube/pod_state.h"
 #include "probes/kube/resource_type.h"
 

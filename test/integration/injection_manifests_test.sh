@@ -534,7 +534,9 @@ ASKER
   check "a pod that another policy makes ask, after the injection, is warned of" within is_late
   kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy late-asker >/dev/null
 }
+# Which of two policies comes first an API server leaves to chance, again whenever one changes.
 is_late() {
+  kubectl annotate mutatingadmissionpolicy late-asker --overwrite "try=$RANDOM" >/dev/null
   jq -nc '{apiVersion: "v1", kind: "Pod", metadata: {name: "late"}, spec: {containers: [{name: "c", image: "c"}]}}' |
     kubectl -n pods create --dry-run=server -f - 2>&1 | in_file "asks for a watcher and has none: " -
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "watcher/driver/driver_tools.h"
 #include "watcher/engine/engine.h"

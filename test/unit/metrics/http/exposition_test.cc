@@ -4,13 +4,9 @@
 #include <prometheus/metric_family.h>
 
 #include <limits>
-#include <regex>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "metrics/http/accept.h"
 
 namespace cluster_watcher {
 namespace {
@@ -18,80 +14,6 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-constexpr ExpositionFormat kText = ExpositionFormat::kText;
-constexpr ExpositionFormat kOpenMetrics = ExpositionFormat::kOpenMetrics;
-constexpr ExpositionFormat kOpenMetrics001 = ExpositionFormat::kOpenMetrics001;
-
-TEST(ChooseExpositionTest, TakesWhatTheClientLikesBest) {
-  struct Case {
-    const char* accept;
-    ExpositionFormat chosen;
-  };
-  const std::vector<Case> cases = {
-      // Prometheus 2.42, 2.2 and 3.
-      {"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
-       "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-       kOpenMetrics},
-      {"application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-       kOpenMetrics001},
-      {"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;"
-       "encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;"
-       "escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,"
-       "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,"
-       "*/*;q=0.1",
-       kOpenMetrics},
-      {"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.4,"
-       "application/openmetrics-text;q=0.3",
-       kText},
-  };
-  for (const Case& one : cases) {
-    EXPECT_STREQ(ContentType(ChooseExposition(one.accept)), ContentType(one.chosen)) << one.accept;
-  }
-  // "om" stands for application/openmetrics-text.
-  const std::pair<ExpositionFormat, std::vector<const char*>> others[] = {
-      {kText,
-       {"", "*/*", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/*",
-        "text/plain",
-        // The highest weight wins, then the most specific type, then the first one.
-        "om;q=0.5,text/plain;q=0.501", "om;q=0.9,text/plain;q=1.000", "text/plain,om",
-        "om,text/plain;version=0.0.4",
-        // Nothing acceptable.
-        "image/png", "*/*;q=0", "om;q=0", "om;version=2.0.0", "om;charset=latin1",
-        // Skips what doesn't parse.
-        "om;q=2", "om;q=1.001", "om;q=-1", "om;q=0.0001", "om;q=", "om;q", "om;q=0,5", "om;version",
-        "om version=1.0.0", "om;version=\"1.0.0", "om;version=\"", "om;version=\"\\", "om/x",
-        "application openmetrics-text", "/", "*", "*/openmetrics-text", "\"om\""}},
-      {kOpenMetrics,
-       {"application/*", "om", "Application/OpenMetrics-Text ; Version=1.0.0 ; CHARSET=UTF-8",
-        "om;version=\"1.0.0\"", " , om\t;;version=1.0.0;, ,", "om;q=0.502,text/plain;q=0.501",
-        "om;q=0.001", "text/plain;q=0,*/*", "text/plain;q=0.2,*/*;q=0.5", "*/*,om;version=1.0.0",
-        "om,text/plain", "a/b;q=9,om;version=1.0.0"}},
-      {kOpenMetrics001,
-       {"om;version=0.0.1", "om;note=\"a, b\\\"; q=0\";version=0.0.1", "om;version=1.0.0;q=0,om"}},
-  };
-  for (const auto& [chosen, accepts] : others) {
-    for (const char* shortened : accepts) {
-      const std::string accept = std::regex_replace(std::string(shortened), std::regex("\\bom\\b"),
-                                                    "application/openmetrics-text");
-      EXPECT_STREQ(ContentType(ChooseExposition(accept)), ContentType(chosen)) << accept;
-    }
-  }
-}
-
-TEST(ChooseExpositionTest, ALongHeaderIsRead) {
-  std::string accept;
-  for (int i = 0; i < 5'000; ++i) accept += "a/b;c=\"d\",";
-  EXPECT_EQ(ChooseExposition(accept + "application/openmetrics-text"), kOpenMetrics);
-}
-
-TEST(ContentTypeTest, NamesTheFormatAndItsVersion) {
-  EXPECT_STREQ(ContentType(kText), "text/plain; version=0.0.4; charset=utf-8");
-  EXPECT_STREQ(ContentType(kOpenMetrics),
-               "application/openmetrics-text; version=1.0.0; charset=utf-8");
-  EXPECT_STREQ(ContentType(kOpenMetrics001),
-               "application/openmetrics-text; version=0.0.1; charset=utf-8");
-}
 
 class Families : public prometheus::Collectable {
  public:
@@ -159,41 +81,7 @@ took_seconds_bucket{le="+Inf"} 3
 )");
 }
 
-TEST(ExpositionTest, IsOpenMetrics) {
-  const Families families = EveryKind();
-  const prometheus::Collectable* const sources[] = {&families};
-  const std::string exposition = Exposition(sources, kOpenMetrics);
-  // Both formats show the same series, so a graph doesn't change with the scraper.
-  const auto series = [](const std::string& text) {
-    return std::regex_replace(text, std::regex("(^|\n)#[^\n]*"), "");
-  };
-  EXPECT_EQ(series(exposition), series(Exposition(sources)));
-  std::string comments;
-  std::istringstream lines(exposition);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("#")) comments += line + "\n";
-  }
-  EXPECT_EQ(comments, R"(# TYPE any unknown
-# HELP done Done, \"so to speak\".
-# TYPE done counter
-# HELP level Two\nlines.
-# TYPE level gauge
-# HELP none Nothing yet.
-# TYPE none counter
-# HELP things A counter without _total.
-# TYPE things unknown
-# HELP took_seconds How long \\ it took.
-# TYPE took_seconds histogram
-# EOF
-)");
-  EXPECT_TRUE(exposition.ends_with("\n# EOF\n"));
-  EXPECT_EQ(Exposition(sources, kOpenMetrics001), exposition);
-}
-
-TEST(ExpositionTest, OfNothingIsWhole) {
-  EXPECT_EQ(Exposition({}), "");
-  EXPECT_EQ(Exposition({}, kOpenMetrics), "# EOF\n");
-}
+TEST(ExpositionTest, OfNothingIsWhole) { EXPECT_EQ(Exposition({}), ""); }
 
 }  // namespace
 }  // namespace cluster_watcher

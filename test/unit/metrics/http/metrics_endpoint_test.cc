@@ -103,28 +103,6 @@ TEST_F(MetricsEndpointTest, ServesTheMetrics) {
   EXPECT_EQ(Body(answer), Exposition(sources));
 }
 
-TEST_F(MetricsEndpointTest, ServesTheFormatThatIsLikedBest) {
-  Serve();
-  const prometheus::Collectable* const sources[] = {&metrics_};
-  const std::string open_metrics = Exposition(sources, ExpositionFormat::kOpenMetrics);
-  const std::string wish = "Accept: application/openmetrics-text;version=1.0.0,*/*;q=0.1\r\n";
-  const std::string answer = Ask("GET", "/metrics", wish);
-  EXPECT_TRUE(HasHeader(answer,
-                        "Content-Type: application/openmetrics-text; version=1.0.0; "
-                        "charset=utf-8"));
-  EXPECT_TRUE(HasHeader(answer, "Vary: Accept"));
-  EXPECT_TRUE(HasHeader(Ask("GET", "/metrics"), "Vary: Accept"));
-  EXPECT_EQ(Body(answer), open_metrics);
-  const std::string head = Ask("HEAD", "/metrics", wish);
-  EXPECT_TRUE(HasHeader(head, "Content-Length: " + std::to_string(open_metrics.size())));
-  EXPECT_EQ(Body(head), "");
-  const std::string weak = "ACCEPT: text/plain;q=0.3\r\n";
-  const std::string strong = "accept: application/openmetrics-text\r\n";
-  EXPECT_EQ(Body(Ask("GET", "/metrics", weak + strong)), open_metrics) << "they are one list";
-  EXPECT_EQ(Body(Ask("GET", "/metrics", strong + weak)), open_metrics);
-  EXPECT_EQ(Body(Ask("GET", "/metrics", "Accept: image/png\r\n")), Exposition(sources));
-}
-
 TEST_F(MetricsEndpointTest, EveryScrapeIsFreshAndInFullWhateverTheQuery) {
   Serve();
   const prometheus::Collectable* const sources[] = {&metrics_};
