@@ -1,7 +1,7 @@
 # within COMMAND...: waits until the command succeeds, as long as a machine that others load may need.
 # shellcheck shell=bash
 within() {
-  local end=$((SECONDS + 180))
+  local end=$((SECONDS + 300))
   until "$@"; do
     ((SECONDS < end)) || return 1
     sleep 0.05
