@@ -5,7 +5,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kIsActive[] = "keep: active";
 constexpr char kIsCompleted[] = "abandoned: completed";
 constexpr char kScaledToZero[] = "abandoned: scaled-to-zero";
 constexpr char kRunning[] = "keep: driver-running";
@@ -37,7 +36,7 @@ TEST_F(CustomOwner, ASparkApplicationIsJudgedByItsStateAndRestartPolicy) {
   Make("sparkapplications", R"({"type": "Scala", "mode": "cluster", "sparkVersion": "4.0.0",
       "restartPolicy": {"type": "OnFailure"}})");
   Watcher& watcher = WatchForHours("sparkapplication.sparkoperator.k8s.io/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   const auto reaches = [&](const char* state) {
     SetStatus("sparkapplications",
               R"({"applicationState": {"state": ")" + std::string(state) + "\"}}");
@@ -45,23 +44,23 @@ TEST_F(CustomOwner, ASparkApplicationIsJudgedByItsStateAndRestartPolicy) {
   for (const char* state : {"SUBMITTED", "RUNNING", "SUBMISSION_FAILED", "FAILING", "PENDING_RERUN",
                             "SUCCEEDING", "INVALIDATING", "UNKNOWN"}) {
     reaches(state);
-    ASSERT_TRUE(Keeps(watcher, kIsActive, 3)) << state;
+    ASSERT_TRUE(Keeps(watcher, kActive, 3)) << state;
   }
   for (const char* state : {"COMPLETED", "FAILED"}) {
     reaches(state);
     ASSERT_TRUE(Shows(watcher, kIsCompleted)) << state;
     reaches("RUNNING");
-    ASSERT_TRUE(Shows(watcher, kIsActive)) << state;
+    ASSERT_TRUE(Shows(watcher, kActive)) << state;
   }
   SetSpec("sparkapplications", R"({"restartPolicy": {"type": "Always"}})");
   reaches("FAILED");
-  EXPECT_TRUE(Keeps(watcher, kIsActive, 3));
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
   reaches("COMPLETED");
-  EXPECT_TRUE(Keeps(watcher, kIsActive, 3));
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
 
   SetSpec("sparkapplications", R"({"suspend": true})");
   reaches("SUSPENDING");
-  EXPECT_TRUE(Keeps(watcher, kIsActive, 3));
+  EXPECT_TRUE(Keeps(watcher, kActive, 3));
   MakePod("bob-driver", {{"sparkoperator.k8s.io/app-name", "bob"}, {"spark-role", "driver"}});
   reaches("SUSPENDED");
   EXPECT_TRUE(Keeps(watcher, kRunning, 3));
@@ -77,7 +76,7 @@ TEST_F(CustomOwner, ASparkApplicationThatIsDeletedLetsTheClusterGo) {
   MakeCluster();
   Make("sparkapplications", "{}");
   Watcher& watcher = WatchOver("sparkapp/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   ASSERT_TRUE(
       Eventually([&] { return OwnerMark("kind") == "sparkapplication.sparkoperator.k8s.io"; }));
   // The driver's pod is orphaned and runs on.
@@ -111,7 +110,7 @@ TEST_F(CustomOwner, OfAScheduledSparkApplicationARunMayStillRun) {
   reaches("COMPLETED");
   ASSERT_TRUE(Shows(watcher, kScaledToZero));
   SetSpec("scheduledsparkapplications", R"({"suspend": false})");
-  EXPECT_TRUE(Shows(watcher, kIsActive));
+  EXPECT_TRUE(Shows(watcher, kActive));
 }
 
 TEST_F(CustomOwner, ARayJobIsJudgedByItsDeployment) {
@@ -119,26 +118,26 @@ TEST_F(CustomOwner, ARayJobIsJudgedByItsDeployment) {
   MakeCluster();
   Make("rayjobs", R"({"entrypoint": "python x.py"})");
   Watcher& watcher = WatchForHours("rayjob.ray.io/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   const auto reaches = [&](const char* state, const char* job) {
     SetStatus("rayjobs", R"({"jobDeploymentStatus": ")" + std::string(state) +
                              R"(", "jobStatus": ")" + job + "\"}");
   };
   reaches("Initializing", "");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   reaches("Running", "SUCCEEDED");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3)) << "its submitter hasn't ended";
+  ASSERT_TRUE(Keeps(watcher, kActive, 3)) << "its submitter hasn't ended";
   reaches("Retrying", "FAILED");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   reaches("Complete", "SUCCEEDED");
   ASSERT_TRUE(Shows(watcher, kIsCompleted));
   reaches("", "");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   reaches("Failed", "FAILED");
   ASSERT_TRUE(Shows(watcher, kIsCompleted));
   SetSpec("rayjobs", R"({"suspend": true})");
   reaches("Suspending", "RUNNING");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   reaches("Suspended", "");
   EXPECT_TRUE(Shows(watcher, kScaledToZero));
 }
@@ -148,17 +147,17 @@ TEST_F(CustomOwner, ARayClusterIsSuspendedOnceItSaysSo) {
   MakeCluster();
   Make("rayclusters", R"({"suspend": false})");
   Watcher& watcher = WatchForHours("raycluster/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   SetStatus("rayclusters", R"({"state": "failed"})");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetSpec("rayclusters", R"({"suspend": true})");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetStatus("rayclusters", R"({"state": "suspended", "conditions": [{"type": "RayClusterSuspended",
       "status": "True", "reason": "RayClusterSuspended", "message": "",
       "lastTransitionTime": "2026-11-21T12:00:00Z"}]})");
   ASSERT_TRUE(Shows(watcher, kScaledToZero));
   SetSpec("rayclusters", R"({"suspend": false})");
-  EXPECT_TRUE(Shows(watcher, kIsActive)) << "its state lags behind";
+  EXPECT_TRUE(Shows(watcher, kActive)) << "its state lags behind";
 }
 
 TEST_F(CustomOwner, AWorkflowEndsByItsPhase) {
@@ -166,18 +165,18 @@ TEST_F(CustomOwner, AWorkflowEndsByItsPhase) {
   MakeCluster();
   Make("workflows", R"({"entrypoint": "main"})");
   Watcher& watcher = WatchForHours("wf/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   // It has no status subresource.
   const auto reaches = [&](const char* phase) {
     SetStatus("workflows", R"({"phase": ")" + std::string(phase) + "\"}");
   };
   reaches("Running");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   for (const char* phase : {"Succeeded", "Failed", "Error"}) {
     reaches(phase);
     ASSERT_TRUE(Shows(watcher, kIsCompleted)) << phase;
     reaches("Running");
-    ASSERT_TRUE(Shows(watcher, kIsActive));
+    ASSERT_TRUE(Shows(watcher, kActive));
   }
   MakePod("bob-step", {{"workflows.argoproj.io/workflow", "bob"}});
   SetSpec("workflows", R"({"suspend": true})");
@@ -194,15 +193,15 @@ TEST_F(CustomOwner, WorkersAreNoReplicasOfADriver) {
   MakeCluster();
   Make("daskclusters", R"({"worker": {"replicas": 0}})");
   Watcher& dask = WatchOver("daskcluster/bob");
-  EXPECT_TRUE(Keeps(dask, kIsActive));
+  EXPECT_TRUE(Keeps(dask, kActive));
   EXPECT_EQ(dask.Metric("cluster_watcher_owner_replicas"), 1);
   EXPECT_TRUE(StopsWell(dask));
   Make("flinkdeployments", R"({"job": {"state": "running"}})");
   Watcher& flink = WatchForHours("flinkdeployment.flink.apache.org/bob");
-  ASSERT_TRUE(Keeps(flink, kIsActive));
+  ASSERT_TRUE(Keeps(flink, kActive));
   SetStatus("flinkdeployments", R"({"jobStatus": {"state": "FINISHED"},
                                     "lifecycleState": "UPGRADING"})");
-  ASSERT_TRUE(Keeps(flink, kIsActive, 3)) << "as in each upgrade";
+  ASSERT_TRUE(Keeps(flink, kActive, 3)) << "as in each upgrade";
   SetSpec("flinkdeployments", R"({"job": {"state": "suspended"}})");
   SetStatus("flinkdeployments", R"({"lifecycleState": "SUSPENDED"})");
   EXPECT_TRUE(Shows(flink, kScaledToZero));
@@ -215,7 +214,7 @@ TEST_F(CustomOwner, ARolloutIsScaledAndAJobSetSuspended) {
   Make("rollouts", R"({"workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment",
                                        "name": "bob-template"}})");
   Watcher& rollout = WatchForHours("rollout.argoproj.io/bob");
-  ASSERT_TRUE(Keeps(rollout, kIsActive, 3));
+  ASSERT_TRUE(Keeps(rollout, kActive, 3));
   api().Patch("rollouts", ns_, "bob/scale", R"({"spec": {"replicas": 2}})");
   ASSERT_TRUE(Shows(rollout, "keep: shared-by-replicas"));
   SetSpec("rollouts", R"({"replicas": 0})");
@@ -224,7 +223,7 @@ TEST_F(CustomOwner, ARolloutIsScaledAndAJobSetSuspended) {
 
   Make("jobsets", R"({"suspend": true, "managedBy": "kueue.x-k8s.io/multikueue"})");
   Watcher& jobs = WatchForHours("jobset.jobset.x-k8s.io/bob");
-  ASSERT_TRUE(Keeps(jobs, kIsActive, 3)) << "a queue holds it";
+  ASSERT_TRUE(Keeps(jobs, kActive, 3)) << "a queue holds it";
   SetSpec("jobsets", R"({"managedBy": null})");
   ASSERT_TRUE(Shows(jobs, kScaledToZero));
   MakePod("bob-pod", {{"jobset.sigs.k8s.io/jobset-name", "bob"}});
@@ -240,9 +239,9 @@ TEST_F(CustomOwner, ADaskJobEndsByItsStatus) {
   MakeCluster();
   Make("daskjobs", "{}");
   Watcher& watcher = WatchForHours("daskjob/bob");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   SetStatus("daskjobs", R"({"jobStatus": "Running", "jobRunnerPodName": "bob-runner"})");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   MakePod("bob-runner", {{"dask.org/cluster-name", "bob"}, {"dask.org/component", "job-runner"}});
   SetStatus("daskjobs", R"({"jobStatus": "Successful"})");
   ASSERT_TRUE(Shows(watcher, kRunning));
@@ -255,9 +254,9 @@ TEST_F(CustomOwner, CompletesByTheWordsThatAreGiven) {
   MakeCluster();
   Make("gadgets", "{}");
   Watcher& watcher = WatchForHours("gadget/bob", "--completed-when={.status.phase}=Done,Broken");
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   SetStatus("gadgets", R"({"phase": "Busy"})");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetStatus("gadgets", R"({"phase": "Broken"})");
   ASSERT_TRUE(Shows(watcher, kIsCompleted));
   SetStatus("gadgets", R"({"phase": ["Done"]})");
@@ -266,7 +265,7 @@ TEST_F(CustomOwner, CompletesByTheWordsThatAreGiven) {
   EXPECT_TRUE(StopsWell(watcher));
   SetStatus("gadgets", R"({"phase": null})");
   Watcher& any = WatchForHours("gadget/bob", "--completed-when={.status.phase}");
-  ASSERT_TRUE(Keeps(any, kIsActive, 3));
+  ASSERT_TRUE(Keeps(any, kActive, 3));
   SetStatus("gadgets", R"({"phase": "Busy"})");
   EXPECT_TRUE(Shows(any, kIsCompleted));
   EXPECT_TRUE(StopsWell(any));
@@ -284,7 +283,7 @@ TEST_F(CustomOwner, ADefinitionThatIsDeletedIsNoAbsence) {
   Make("gadgets", "{}", other);
   Watcher& watcher =
       WatchOver("gadget/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   // The other object holds the kind, so it stays listed.
   api().Delete("customresourcedefinitions", "", "gadgets.example.com");
   ASSERT_TRUE(Eventually([&] { return !api().Exists("gadgets", ns_, "bob"); }));
@@ -302,11 +301,11 @@ TEST_F(CustomOwner, AGroupThatIsDownIsUnknown) {
   WriteKubeconfig(kubeconfig(), proxy.Address(), "token: \"" + server().Admin().token + "\"");
   Watcher& watcher =
       WatchOver("widget/bob", {"--confirmations=1", "--grace-period=0s", "--startup-grace=0s"});
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   proxy.LieAbout("GET /apis/example.com/", Lie::Answer(503, "service unavailable\n", "text/plain"));
   EXPECT_TRUE(Keeps(watcher, "keep: unknown"));
   proxy.TellTheTruth();
-  EXPECT_TRUE(Shows(watcher, kIsActive));
+  EXPECT_TRUE(Shows(watcher, kActive));
   EXPECT_TRUE(StopsWell(watcher));
 }
 
@@ -331,14 +330,14 @@ TEST_F(CustomOwner, APodMeansTheDeploymentThatItBelongsTo) {
   }));
   const std::string owner = "pod/" + pods.front();
   Watcher& watcher = WatchOver(owner);
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
   EXPECT_EQ(OwnerMark("uid"), api().Uid("deployments", ns_, "bob"));
   api().Delete("pods", ns_, pods.front());
-  ASSERT_TRUE(Keeps(watcher, kIsActive)) << "another pod takes its place";
+  ASSERT_TRUE(Keeps(watcher, kActive)) << "another pod takes its place";
   ASSERT_TRUE(StopsWell(watcher));
   Watcher& restarted = WatchOver(owner);
-  ASSERT_TRUE(Keeps(restarted, kIsActive, 3)) << "although the pod is gone";
+  ASSERT_TRUE(Keeps(restarted, kActive, 3)) << "although the pod is gone";
   api().Delete("deployments", ns_, "bob");
   EXPECT_TRUE(Finishes(restarted));
 }
@@ -351,7 +350,7 @@ TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
       "metadata": {"labels": {"app": "bob"}}, "spec": {"containers": [
         {"name": "x", "image": "x"}]}}}})");
   Watcher& watcher = WatchOver("replicaset/bob-1");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "replicaset.apps"; }));
   MakeDriver();
   api().Patch("replicasets", ns_, "bob-1",
@@ -360,17 +359,17 @@ TEST_F(CustomOwner, AReplicaSetMeansWhatComesToControlIt) {
                   api().Uid("deployments", ns_, "bob") + R"("}]}})");
   ASSERT_TRUE(StopsWell(watcher));
   Watcher& restarted = WatchOver("replicaset/bob-1");
-  ASSERT_TRUE(Shows(restarted, kIsActive));
+  ASSERT_TRUE(Shows(restarted, kActive));
   ASSERT_TRUE(Eventually([&] { return OwnerMark("kind") == "deployment.apps"; }));
   api().Delete("replicasets", ns_, "bob-1");
-  EXPECT_TRUE(Keeps(restarted, kIsActive));
+  EXPECT_TRUE(Keeps(restarted, kActive));
 }
 
 TEST_F(CustomOwner, APodOfItsOwnEndsByItsPhase) {
   MakeCluster();
   MakePod("bob", {});
   Watcher& watcher = WatchOver("pod/bob");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   api().Patch("pods", ns_, "bob/status", R"({"status": {"phase": "Failed"}})");
   ASSERT_TRUE(Finishes(watcher));
   EXPECT_GE(watcher.Polls("completed"), 3);
@@ -403,11 +402,11 @@ TEST_F(DeploymentConfigOwner, ARolloutThatLeavesTheOldDriverBehindIsSeen) {
   MakeConfig();
   MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
   Watcher& watcher = Watch();
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   // In the middle of a rollout the old version is at 0; it comes back if the new one fails.
   MakeVersion("2", "Running");
   api().Scale("replicationcontrollers", ns_, "bob-1", 0);
-  ASSERT_TRUE(Keeps(watcher, kIsActive));
+  ASSERT_TRUE(Keeps(watcher, kActive));
   api().Annotate("replicationcontrollers", ns_, "bob-2", "openshift.io/deployment.phase",
                  "Complete");
   ASSERT_TRUE(Finishes(watcher));
@@ -418,7 +417,7 @@ TEST_F(DeploymentConfigOwner, AgreesWithALabelThatNamesItsReplicationController)
   MakeConfig();
   MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
   Watcher& watcher = WatchOver("dc/bob");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   api().Delete("deploymentconfigs", ns_, "bob");
   // The garbage collector looks for new kinds every 30 s, and until then the driver's pod runs.
   ASSERT_TRUE(Eventually([&] { return !api().Exists("replicationcontrollers", ns_, "bob-1"); }));
@@ -429,7 +428,7 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
   MakeConfig();
   MakeCluster({.root_labels = {{"ephemeral", "bob-1"}}});
   Watcher& watcher = WatchOver("dc/bob", {"--grace-period=1h"});
-  ASSERT_TRUE(Shows(watcher, kIsActive));
+  ASSERT_TRUE(Shows(watcher, kActive));
   ASSERT_TRUE(Eventually([&] { return !OwnerMark("uid").empty(); }));
   api().Delete("deploymentconfigs", ns_, "bob");
   // The garbage collector looks for new kinds every 30 s.
@@ -438,7 +437,7 @@ TEST_F(DeploymentConfigOwner, ReplacedItStillAgrees) {
            !api().Exists("replicationcontrollers", ns_, "bob-1");
   }));
   MakeConfig();
-  EXPECT_TRUE(Keeps(watcher, kIsActive));
+  EXPECT_TRUE(Keeps(watcher, kActive));
   const std::string uid = api().Uid("deploymentconfigs", ns_, "bob");
   EXPECT_TRUE(Eventually([&] { return OwnerMark("uid") == uid; }));
 }
@@ -458,7 +457,7 @@ TEST_F(DeploymentConfigOwner, ScaledToZeroTheClusterGoes) {
   MakeConfig();
   MakeCluster();
   Watcher& watcher = WatchOver("deploymentconfig.apps.openshift.io/bob");
-  ASSERT_TRUE(Keeps(watcher, kIsActive, 3));
+  ASSERT_TRUE(Keeps(watcher, kActive, 3));
   SetSpec("deploymentconfigs", R"({"replicas": 0})");
   // As its controller would, which isn't there.
   api().Scale("replicationcontrollers", ns_, "bob-1", 0);
@@ -479,7 +478,7 @@ TEST_F(CustomOwner, APodHasCompletedWithItsOwnersContainer) {
   Watcher& wrong = WatchForHours("pod/bob", "--owner-container=main");
   ASSERT_TRUE(Shows(wrong, "keep: misconfigured")) << wrong.Log();
   Watcher& watcher = WatchOver("pod/bob", {"--owner-container=base"});
-  ASSERT_TRUE(Shows(watcher, kIsActive)) << watcher.Log();
+  ASSERT_TRUE(Shows(watcher, kActive)) << watcher.Log();
   base_is(R"({"terminated": {"exitCode": 1}})");
   EXPECT_TRUE(Finishes(watcher)) << watcher.Log();
 }

@@ -12,7 +12,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kOwner[] = "cluster-watcher/owner";
 constexpr char kKeep[] = "cluster-watcher/keep";
 constexpr char kAnswer403[] = R"({"kind": "Status", "apiVersion": "v1", "status": "Failure",
     "reason": "Forbidden", "message": "it may not", "code": 403})";

@@ -5,7 +5,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kActive[] = "keep: active";
 constexpr char kPodSpec[] = R"({"containers": [{"name": "x", "image": "x"}]})";
 
 // What an operator makes of a cluster that is called "c".

@@ -9,7 +9,6 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kOwnerOf[] = "cluster-watcher/owner";
 // Until it is told to stop.
 const std::vector<std::string> kProgram = {
     "--", "/bin/sh", "-c", "trap 'exit 7' TERM; echo started; while :; do sleep 0.1; done"};
@@ -19,7 +18,7 @@ bool Contains(const std::string& text, const std::string& part) {
 }
 
 TEST_F(FailureCase, Case71AWordOfTheApplicationCountsForOneCommand) {
-  MakeCluster({.root_annotations = {{kOwnerOf, "deployment/bob"}}});
+  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
   MakeDriver();
   DriversPod();
   Watcher& watcher = Watch({"--delete-deadline=3s"});
@@ -45,7 +44,7 @@ TEST_F(FailureCase, Case71AWordOfTheApplicationCountsForOneCommand) {
 }
 
 TEST_F(FailureCase, Case72RunInANewPodJudgesWithItself) {
-  MakeCluster({.root_annotations = {{kOwnerOf, "deployment/bob"}}});
+  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
   MakeDriver();
   const std::string pod = DriversPod();
   MasterPod();
@@ -106,7 +105,7 @@ TEST_F(FailureCase, Case82ASharedClusterIsNeverMadeEphemeral) {
   const JsonValue metadata = root->root()["metadata"];
   EXPECT_EQ(metadata["uid"].AsString(), uid);
   EXPECT_FALSE(metadata["labels"]["ephemeral"].Exists());
-  EXPECT_FALSE(metadata["annotations"][kOwnerOf].Exists());
+  EXPECT_FALSE(metadata["annotations"][kOwner].Exists());
   EXPECT_FALSE(metadata["deletionTimestamp"].Exists());
 }
 

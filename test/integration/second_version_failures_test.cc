@@ -11,13 +11,12 @@
 namespace cluster_watcher::integration {
 namespace {
 
-constexpr char kOwnerNamed[] = "cluster-watcher/owner";
 constexpr char kHoldUntil[] = "cluster-watcher/hold-until";
 
 // --- 67, 68, 70, 84: masters and their pods.
 
 TEST_F(FailureCase, Case67AnEvictedMasterPodSaysNothing) {
-  MakeCluster({.root_annotations = {{kOwnerNamed, "deployment/bob"}}});
+  MakeCluster({.root_annotations = {{kOwner, "deployment/bob"}}});
   const auto masters = [&] { return api().Names("pods", ns_, "app=" + std::string(kMaster)); };
   std::vector<std::string> evicted;
   // In whatever order they are listed, most come before the one that runs.
@@ -26,7 +25,7 @@ TEST_F(FailureCase, Case67AnEvictedMasterPodSaysNothing) {
     for (const std::string& pod : masters()) {
       if (std::find(evicted.begin(), evicted.end(), pod) != evicted.end()) continue;
       api().SetStatus("pods", ns_, pod, R"({"phase": "Failed", "reason": "Evicted"})");
-      api().Annotate("pods", ns_, pod, kOwnerNamed, "deployment/alice");
+      api().Annotate("pods", ns_, pod, kOwner, "deployment/alice");
       api().Annotate("pods", ns_, pod, kHoldUntil, kFarAway);
       evicted.push_back(pod);
     }
@@ -65,7 +64,7 @@ TEST_F(FailureCase, Case70ASweepReadsTheTemplateOfEveryMaster) {
                              0,
                              Labelled("").labels,
                              {{"cluster-watcher/inject", "true"},
-                              {kOwnerNamed, "deployment/bob"},
+                              {kOwner, "deployment/bob"},
                               {"cluster-watcher/owner-namespace", drivers}}}));
   EXPECT_EQ(Sweep().find("cluster spark "), std::string::npos);
   ASSERT_TRUE(IsWhole());
@@ -78,7 +77,7 @@ TEST_F(FailureCase, Case70ASweepReadsTheTemplateOfEveryMaster) {
 TEST_F(FailureCase, Case84WhatAnAdmissionPutOnAPodIsNoRollout) {
   MakeCluster();
   MakeDriver();
-  api().Annotate("pods", ns_, MasterPod(), kOwnerNamed, "deployment/bob");
+  api().Annotate("pods", ns_, MasterPod(), kOwner, "deployment/bob");
   Watcher& watcher = Watch();
   ASSERT_TRUE(Keeps(watcher, "keep: active", 2));
   api().Delete("deployments", ns_, "bob");
