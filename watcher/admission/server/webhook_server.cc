@@ -14,10 +14,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,8 @@ using asio::ip::tcp;
 using ErrorCode = boost::system::error_code;
 using Steady = std::chrono::steady_clock;
 using TlsStream = asio::ssl::stream<beast::tcp_stream&>;
+using Parser = http::request_parser<http::string_body>;
+using IsDone = bool (Parser::*)() const;
 
 constexpr std::size_t kMostHeader = 16u << 10;
 constexpr std::size_t kReadBuffer = 64u << 10;
@@ -43,25 +47,32 @@ constexpr std::chrono::seconds kGoodbye{1};
 constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after larger ones
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
+constexpr unsigned char kTlsHandshake = 22;  // the first byte of a TLS connection
 
 auto Into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-http::response<http::string_body> ResponseOf(AdmissionAnswer answer, unsigned version,
-                                             bool keep_alive) {
-  http::response<http::string_body> response;
+asio::mutable_buffer SpaceIn(beast::flat_buffer& buffer) {
+  return buffer.prepare(beast::read_size(buffer, kReadBuffer));
+}
+
+// Returns header and body. Beast's own asynchronous reads and writes of messages would do no more
+// than this file, and are most of a minute of compile time.
+std::string MessageOf(const AdmissionAnswer& answer, unsigned version, bool keep_alive) {
+  http::response<http::empty_body> response;
   response.version(version);
   response.result(static_cast<unsigned>(answer.status));
   response.set(http::field::content_type, answer.content_type);
   if (answer.status == 405) response.set(http::field::allow, "POST");
   response.keep_alive(keep_alive);
-  response.body() = std::move(answer.body);
-  response.prepare_payload();
-  return response;
+  response.content_length(answer.body.size());
+  std::ostringstream header;
+  header << response.base();
+  return header.str() + answer.body;
 }
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
-std::string_view PathOf(const http::request<http::string_body>& request) {
+std::string_view PathOf(const Parser::value_type& request) {
   const std::string_view target = View(request.target());
   return target.substr(0, target.find('?'));  // the API server appends its timeout
 }
@@ -103,14 +114,14 @@ struct WebhookServer::State {
   asio::awaitable<std::optional<AdmissionAnswer>> AnswerTo(WebhookConnection& connection,
                                                            const Handler& handler,
                                                            const std::string& body);
-  asio::awaitable<bool> ReadBody(WebhookConnection& connection, TlsStream& tls,
-                                 beast::flat_buffer& buffer,
-                                 http::request_parser<http::string_body>& parser);
+  asio::awaitable<bool> Read(WebhookConnection& connection, TlsStream& tls,
+                             beast::flat_buffer& buffer, Parser& parser, IsDone is_done,
+                             ErrorCode& bad_http);
   asio::awaitable<void> ReadRest(WebhookConnection& connection, TlsStream& tls);
   asio::awaitable<void> RefusePlainHttp(WebhookConnection& connection);
   asio::awaitable<void> Tick(std::chrono::milliseconds interval, const std::function<void()>& tick);
   asio::awaitable<void> Stop(std::chrono::milliseconds delay);
-  std::optional<AdmissionAnswer> Refusal(const http::request_parser<http::string_body>& parser);
+  std::optional<AdmissionAnswer> Refusal(const Parser& parser);
 };
 
 // Without a host, listens on all interfaces: on IPv6 and IPv4 together where the machine has IPv6.
@@ -168,9 +179,10 @@ asio::awaitable<void> WebhookServer::State::ServeTls(WebhookConnection& connecti
   ErrorCode error;
   beast::flat_buffer buffer(kReadBuffer);
   connection.stream.expires_after(limits.handshake);
-  const bool is_tls = co_await beast::async_detect_ssl(connection.stream, buffer, Into(error));
+  buffer.commit(co_await connection.stream.async_read_some(SpaceIn(buffer), Into(error)));
   if (error) co_return;
-  if (!is_tls) co_return co_await RefusePlainHttp(connection);
+  const auto first = *static_cast<const unsigned char*>(buffer.data().data());
+  if (first != kTlsHandshake) co_return co_await RefusePlainHttp(connection);
   // A connection keeps the certificate it began with.
   const std::shared_ptr<SSL_CTX> kept = certificate.context;
   SSL_CTX_up_ref(kept.get());
@@ -190,8 +202,7 @@ asio::awaitable<void> WebhookServer::State::ServeTls(WebhookConnection& connecti
 }
 
 // Says why the body of a request isn't even read.
-std::optional<AdmissionAnswer> WebhookServer::State::Refusal(
-    const http::request_parser<http::string_body>& parser) {
+std::optional<AdmissionAnswer> WebhookServer::State::Refusal(const Parser& parser) {
   const auto& request = parser.get();
   if (!handlers.contains(PathOf(request))) {
     return AnswerError(404, "only /mutate, /owner and /validate are served here");
@@ -217,46 +228,43 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(WebhookConnection& conn
     WebhookConnection& connection;
   } release{*this, connection};
   ErrorCode error;
-  http::request_parser<http::string_body> parser;
+  ErrorCode bad_http;
+  Parser parser;
   parser.header_limit(kMostHeader);
   parser.body_limit(std::min(limits.body, limits.bodies));
+  parser.eager(true);
   connection.stream.expires_after(limits.idle);
-  co_await http::async_read_header(tls, buffer, parser, Into(error));
-  const bool is_bad_http =
-      error.category() == http::make_error_code(http::error::bad_method).category();
-  if (error && (!is_bad_http || error == http::error::end_of_stream)) co_return false;
+  if (!co_await Read(connection, tls, buffer, parser, &Parser::is_header_done, bad_http)) {
+    co_return false;
+  }
   connection.busy = true;
   connection.since = Steady::now();
   connection.stream.expires_after(limits.request);
-  std::optional<AdmissionAnswer> answer;
-  if (error) {
-    answer = AnswerError(StatusOf(error), error.message());
-  } else {
-    answer = Refusal(parser);
-  }
+  std::optional<AdmissionAnswer> answer =
+      bad_http ? AnswerError(StatusOf(bad_http), bad_http.message()) : Refusal(parser);
   const bool is_read = !answer;
   if (!answer && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-    http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
-    co_await http::async_write(tls, go_on, Into(error));
+    const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    co_await asio::async_write(tls, asio::buffer(go_on), Into(error));
     if (error) co_return false;
   }
-  const auto began = Steady::now();
+  auto began = Steady::now();
   if (!answer) {
-    if (!co_await ReadBody(connection, tls, buffer, parser)) co_return false;
-    const auto whole = Steady::now();
+    const bool is_open = co_await Read(connection, tls, buffer, parser, &Parser::is_done, bad_http);
+    if (!is_open || bad_http) co_return false;
+    began = Steady::now();
     std::string& body = parser.get().body();
     answer = co_await AnswerTo(connection, handlers.find(PathOf(parser.get()))->second, body);
     if (!answer) co_return false;
-    metrics.Answered(answer->result, Steady::now() - whole);
     std::string().swap(body);
-  } else {
-    metrics.Answered(answer->result, Steady::now() - began);
   }
+  metrics.Answered(answer->result, Steady::now() - began);
   const bool keep = is_read && parser.get().keep_alive() && !stopping;
-  auto response = ResponseOf(*std::move(answer), parser.get().version() == 10 ? 10 : 11, keep);
-  if (!connections.Hold(connection, response.body().size())) co_return false;
+  const std::string message = MessageOf(*answer, parser.get().version() == 10 ? 10 : 11, keep);
+  answer.reset();
+  if (!connections.Hold(connection, message.size())) co_return false;
   connection.stream.expires_after(limits.request);
-  co_await http::async_write(tls, response, Into(error));
+  co_await asio::async_write(tls, asio::buffer(message), Into(error));
   if (!error && !is_read) co_await ReadRest(connection, tls);
   co_return !error && keep;
 }
@@ -287,16 +295,22 @@ asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
   co_return answer;
 }
 
-// Announcements of a client cost nothing: what has arrived counts. Returns whether all has.
-asio::awaitable<bool> WebhookServer::State::ReadBody(
-    WebhookConnection& connection, TlsStream& tls, beast::flat_buffer& buffer,
-    http::request_parser<http::string_body>& parser) {
-  ErrorCode error;
-  parser.eager(true);
-  while (!parser.is_done()) {
-    co_await http::async_read_some(tls, buffer, parser, Into(error));
-    if (error || connection.ended) co_return false;
+// Reads until header or body are there, or `bad_http` says why they won't be. Announcements of a
+// client cost nothing: what has arrived counts. Returns false if the connection has ended.
+asio::awaitable<bool> WebhookServer::State::Read(WebhookConnection& connection, TlsStream& tls,
+                                                 beast::flat_buffer& buffer, Parser& parser,
+                                                 IsDone is_done, ErrorCode& bad_http) {
+  while (!(parser.*is_done)()) {
+    ErrorCode error = http::error::need_more;
+    if (buffer.size() > 0) buffer.consume(parser.put(buffer.data(), error));
     if (!connections.Hold(connection, parser.get().body().size())) co_return false;
+    if (error == http::error::need_more) {
+      buffer.commit(co_await tls.async_read_some(SpaceIn(buffer), Into(error)));
+      if (error || connection.ended) co_return false;
+    } else if (error) {
+      bad_http = error;
+      break;
+    }
   }
   co_return true;
 }
@@ -319,8 +333,8 @@ asio::awaitable<void> WebhookServer::State::RefusePlainHttp(WebhookConnection& c
   ErrorCode error;
   const AdmissionAnswer answer = AnswerError(400, "this port speaks HTTPS");
   metrics.Answered(answer.result, {});
-  auto response = ResponseOf(answer, 11, false);
-  co_await http::async_write(connection.stream, response, Into(error));
+  const std::string message = MessageOf(answer, 11, false);
+  co_await asio::async_write(connection.stream, asio::buffer(message), Into(error));
   connection.stream.socket().shutdown(tcp::socket::shutdown_send, error);
 }
 
