@@ -260,9 +260,9 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(WebhookConnection& conn
   }
   metrics.Answered(answer->result, Steady::now() - began);
   const bool keep = is_read && parser.get().keep_alive() && !stopping;
+  if (!connections.Hold(connection, answer->body.size())) co_return false;
   const std::string message = MessageOf(*answer, parser.get().version() == 10 ? 10 : 11, keep);
   answer.reset();
-  if (!connections.Hold(connection, message.size())) co_return false;
   connection.stream.expires_after(limits.request);
   co_await asio::async_write(tls, asio::buffer(message), Into(error));
   if (!error && !is_read) co_await ReadRest(connection, tls);
