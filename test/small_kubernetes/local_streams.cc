@@ -10,6 +10,7 @@ namespace cluster_watcher::small_kubernetes {
 namespace {
 
 constexpr Duration kBookmarks = std::chrono::minutes(1);
+constexpr Duration kStep{10};
 
 }  // namespace
 
@@ -60,6 +61,7 @@ class LocalStreams::LocalStream final : public Stream {
     if (ends) End(std::nullopt);
     return ends || !events.empty();
   }
+  MonotonicTime Next() const { return over_ ? MonotonicTime::max() : std::min(bookmark_, ends_); }
   void End(const std::optional<TransportError>& error) {
     over_ = true;
     reader_.End(error);
@@ -90,7 +92,10 @@ bool LocalStreams::Deliver() {
 
 void LocalStreams::Wait(MonotonicTime deadline, std::stop_token stop) {
   while (!stop.stop_requested() && !Deliver() && clock_.Now() < deadline) {
-    clock_.WaitUntil(std::min(deadline, clock_.Now() + kStep), stop);
+    MonotonicTime next = clock_.Next(deadline);
+    for (const LocalStream* stream : open_) next = std::min(next, stream->Next());
+    // One that is stalled has let its times pass.
+    clock_.WaitUntil(std::min(deadline, std::max(next, clock_.Now() + kStep)), stop);
   }
 }
 

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "probes/base/clock.h"
 #include "probes/kube/streams.h"
 #include "test/small_kubernetes/small_kubernetes.h"
+#include "test/unit/support/test_clock.h"
 
 namespace cluster_watcher::small_kubernetes {
 
 class LocalStreams final : public Streams {
  public:
-  LocalStreams(SmallKubernetes& kubernetes, Clock& clock)
+  LocalStreams(SmallKubernetes& kubernetes, TestClock& clock)
       : kubernetes_(kubernetes), clock_(clock) {}
 
   std::unique_ptr<Stream> Open(const HttpRequest& request, StreamReader& reader) override;
@@ -35,12 +35,10 @@ class LocalStreams final : public Streams {
 
  private:
   class LocalStream;
-  // An event arrives that long after it, at most.
-  static constexpr Duration kStep{10};
   bool Deliver();
 
   SmallKubernetes& kubernetes_;
-  Clock& clock_;
+  TestClock& clock_;
   std::vector<LocalStream*> open_;
 };
 

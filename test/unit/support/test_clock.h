@@ -38,6 +38,10 @@ class TestClock final : public Clock {
   void At(Duration time, std::function<void()> happening) {
     due_.emplace(time, std::move(happening));
   }
+  // Returns when the next of these happens, or else `latest`.
+  MonotonicTime Next(MonotonicTime latest) const {
+    return due_.empty() ? latest : std::min(latest, kBegin + due_.begin()->first);
+  }
 
   Duration elapsed{0};
   Duration suspended{0};  // how long the machine was

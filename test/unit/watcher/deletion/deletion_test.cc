@@ -699,10 +699,10 @@ TEST_F(DeletionTest, TheRootsDeleteIsTriedForEver) {
   for (const int status : {403, 500}) {
     SCOPED_TRACE(status);
     MakeMap("spark-config");
-    RefuseUntil(clock_.elapsed + hours(2), "DELETE", "deployments/spark-m", status);
+    RefuseUntil(clock_.elapsed + minutes(30), "DELETE", "deployments/spark-m", status);
     EXPECT_EQ(Condemn(), Outcome::kDone);
     EXPECT_FALSE(Exists(kRoot));
-    EXPECT_LT(Deletes(), 2'500u) << "in haste";
+    EXPECT_LT(Deletes(), 625u) << "in haste";
     MakeRoot();
     MakeDriver();
     StartWatcher();

@@ -1161,7 +1161,7 @@ TEST(DeleteWithOneFailureTest, NoneHoldsItUp) {
   for (const auto& [by_rules, with_effect] :
        {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
     bool was_sent = true;
-    for (int n = 1; was_sent; n += 3) {
+    for (int n = 1; was_sent; n += 7) {
       FailingDelete world;
       was_sent = world.FailRequest(n, by_rules, with_effect);
       EXPECT_EQ(world.said, "cluster spark is being deleted") << world.which;

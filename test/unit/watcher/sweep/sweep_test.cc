@@ -785,7 +785,7 @@ class TwoSweeps : public SweepTest {
 
 TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
   bool done = true;
-  for (int n = 1; done; n += 11) {
+  for (int n = 1; done; n += 17) {
     TwoSweeps world;
     world.LoseDriver();
     done = world.Run(n, false);
@@ -796,7 +796,7 @@ TEST(TwoSweepsTest, TwoAtOnceAreAsGoodAsOne) {
 
 TEST(TwoSweepsTest, ADriverThatComesBackMeanwhile) {
   bool done = true;
-  for (int n = 1; done; n += 11) {
+  for (int n = 1; done; n += 17) {
     TwoSweeps world;
     world.LoseDriver();
     done = world.Run(n, true);
@@ -838,7 +838,7 @@ class FailingSweep : public SweepTest {
 TEST(FailingSweepTest, NoneHoldsItUp) {
   for (const bool with_effect : {false, true}) {
     bool sent = true;
-    for (int n = 1; sent; n += 11) {
+    for (int n = 1; sent; n += 17) {
       FailingSweep world;
       std::string which;
       sent = world.Fail(n, with_effect, which);
