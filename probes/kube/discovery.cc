@@ -189,7 +189,7 @@ Result<std::optional<ResourceType>, ApiError> Discovery::ByKind(std::string_view
                                                                 std::string_view kind,
                                                                 const Patience& patience) {
   if (const ResourceType* known = FindBuiltInByKind(api_version, kind)) {
-    return std::optional(*known);
+    return Resolve(*known, patience);
   }
   const std::size_t slash = api_version.find('/');
   const std::string group(slash == std::string_view::npos ? "" : api_version.substr(0, slash));

@@ -30,19 +30,20 @@ bool IsNotSent(const ApiResult& result) {
 }  // namespace
 
 Deletes::Deletes(const Tools& tools, const DeletionMemory& memory, WarnOnce& warn_once,
-                 std::function<bool()> may_send, std::function<bool()> prepare)
+                 std::function<bool()> may_send, std::function<bool()> prepare,
+                 std::function<bool()> is_braked)
     : tools_(tools),
       memory_(memory),
       warn_once_(warn_once),
       may_send_(std::move(may_send)),
-      prepare_(std::move(prepare)) {}
+      prepare_(std::move(prepare)),
+      is_braked_(std::move(is_braked)) {}
 
-// A policy that refuses one, as the brake does, refuses all.
 bool Deletes::NotePolicy(const std::vector<ApiResult>& results) {
   const auto refused = std::find_if(results.begin(), results.end(), [](const ApiResult& result) {
     return !result && !result.error().policy.empty() && !IsOfGuard(result.error().policy);
   });
-  if (refused == results.end()) return false;
+  if (refused == results.end() || !is_braked_()) return false;
   policy_ = refused->error().policy;
   return true;
 }

@@ -22,9 +22,11 @@ class Deletes {
  public:
   // `may_send` is asked right before anything is sent, and sends nothing itself. `prepare` is asked
   // before each batch, and may read what that rests on again; where it says no, nothing more is
-  // sent.
+  // sent. `is_braked` is asked where an admission policy has refused one: does it refuse all, or
+  // protect that object?
   Deletes(const Tools& tools, const DeletionMemory& memory, WarnOnce& warn_once,
-          std::function<bool()> may_send, std::function<bool()> prepare);
+          std::function<bool()> may_send, std::function<bool()> prepare,
+          std::function<bool()> is_braked);
 
   // Sends one for each object, side by side. True: each was accepted, or refused permanently;
   // false: some must be sent again. An object that has changed since it was listed, in more than
@@ -74,6 +76,7 @@ class Deletes {
   WarnOnce& warn_once_;
   const std::function<bool()> may_send_;
   const std::function<bool()> prepare_;
+  const std::function<bool()> is_braked_;
   SentDeletes sent_;
   std::map<std::string, int> results_;
   std::string policy_;

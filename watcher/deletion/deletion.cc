@@ -60,7 +60,7 @@ Deletion::Deletion(const Tools& tools, const DeletionOrder& condemned, Monotonic
       memory_(MemoryOf(condemned, *tools.settings)),
       deletes_(
           tools, memory_, warn_once_, [this] { return mandate_.MaySend(); },
-          [this] { return mandate_.Renew(); }),
+          [this] { return mandate_.Renew(); }, [this] { return mandate_.IsBraked(); }),
       mandate_(tools, warn_once_, condemned, deletes_.sent()),
       reader_(tools, warn_once_, cluster_, mandate_, memory_),
       pace_(tools.client, tools.clock,

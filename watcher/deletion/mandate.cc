@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "watcher/decision/rules.h"
+
 namespace cluster_watcher {
 namespace {
 
@@ -81,6 +83,11 @@ Duration Mandate::LookLasts() const {
 
 Duration Mandate::LookAge() const {
   return AgeOf(seen_abandoned_, tools_.clock, tools_.client.dates());
+}
+
+bool Mandate::IsBraked() {
+  const auto policy = has_root() ? root_.PolicyAgainstMarks(condemned_by_) : std::nullopt;
+  return policy && !IsOfGuard(*policy);
 }
 
 }  // namespace cluster_watcher

@@ -37,6 +37,10 @@ class Mandate {
   // Whether what was read is fresh enough to send something now. Reads nothing.
   bool MaySend() const;
 
+  // Whether an admission policy refuses the marks, as the brake does: what must not be begun is not
+  // gone on with.
+  bool IsBraked();
+
   // Whether the root was read after the list and may go.
   bool is_root_read() const { return root_read_.has_value(); }
   const KubeObject& root() const { return root_.object(); }

@@ -91,11 +91,11 @@ bool GoesLast(const KubeObject& object, const DeletionMemory& memory) {
          (memory.root_is_resource && IsOperators(object, memory.cluster));
 }
 
-enum class Controlled { kByMember, kByMasterRoot, kByOther };
+enum class Controlled { kByMember, kByMasterRoot, kByOther, kByNothing };
 
 struct Controller {
   Controlled controlled = Controlled::kByOther;
-  std::optional<Uid> member_uid = {};  // if it is a member
+  std::optional<Uid> member_uid = {};  // if it is a member, or what is below nothing
 };
 
 // Returns what a listed object is below, listed itself or of the cluster all the same, as far as it
@@ -113,17 +113,21 @@ const ObjectMeta* FindAbove(const OwnerReference& owner, const ObjectsByUid& now
 // Follows the controllers of an object up to one that says whether it is of the cluster.
 Controller FindController(const KubeObject& object, const ObjectsByUid& now,
                           const DeletionMemory& memory) {
-  const OwnerReference* controller = memory.cluster.Above(object.meta);
+  const ObjectMeta* at = &object.meta;
+  const OwnerReference* controller = memory.cluster.Above(*at);
   for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
-    if (IsLeft(controller->uid, memory)) return {};
+    if (IsLeft(controller->uid, memory) || memory.owner_uids.contains(controller->uid)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
     }
-    const ObjectMeta* above = FindAbove(*controller, now, memory);
-    if (above == nullptr) return {};
-    controller = memory.cluster.Above(*above);
+    // Deleted, perhaps by this deletion before a restart; it will be collected.
+    const bool is_below_nothing = memory.gone.contains(controller->uid) && now.Find(at->uid);
+    if (is_below_nothing) return {Controlled::kByNothing, at->uid};
+    at = FindAbove(*controller, now, memory);
+    if (at == nullptr) return {};
+    controller = memory.cluster.Above(*at);
   }
   return {};
 }
@@ -170,6 +174,9 @@ Group SortControlled(const KubeObject& object, const ObjectsByUid& now, Deletion
       Leave(object, "its controller " + above.kind + " " + above.name + " is not of the cluster",
             memory, pass);
       return nullptr;
+    case Controlled::kByNothing:
+      if (*controller.member_uid == object.meta.uid) return SortMember(object, memory, pass);
+      break;
     case Controlled::kByMember:
       break;
   }

@@ -52,6 +52,7 @@ struct DeletionMemory {
   std::map<std::string, HeldBack> held_back;  // by UID
   std::map<std::string, KubeObject> kept;     // what is annotated to be kept, by UID
   std::map<std::string, ObjectMeta> above;    // owners on the way there by UID, as last read
+  std::unordered_set<Uid> gone;               // owners that were read and aren't there
   std::unordered_set<Uid> left;               // objects that were last found to be left alone
 
   // Returns the delete-order of a member, also for an object that it controls; 0 if unknown.

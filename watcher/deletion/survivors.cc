@@ -38,26 +38,32 @@ struct Survivors::Search {
   Found found = {};
   std::map<std::string, Result<const ObjectMeta*, ApiError>> read = {};  // by UID, see Above
   std::map<std::string, bool> going = {};                                // of what isn't listed
-  bool must_know = true;  // what can't be read for the moment
+  const bool late;
+  bool must_know = true;  // what can't be read for the moment, see Require
+
+  // Past the deadline what is above somebody else's objects holds nothing up.
+  void Require(bool is_of_cluster) { must_know = is_of_cluster || !late; }
 };
 
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
                                  DeletionMemory& memory, bool late) {
-  Search search{listed, root, memory, ObjectsByUid(listed.objects)};
+  Search search{.listed = listed,
+                .root = root,
+                .memory = memory,
+                .objects = ObjectsByUid(listed.objects),
+                .late = late};
   ReadAboveListed(search);
+  HoldBackAboveOwner(search);
   HoldBackAboveKept(search);
   if (!listed.complete) HoldBackAsBefore(search);
   FindSets(search);
-  const auto settle = [&](bool of_cluster) {
+  for (const bool of_cluster : {true, false}) {
+    search.Require(of_cluster);
     for (const KubeObject& claim : listed.claims) {
       const bool is_of_it = cluster_.Owns(claim.meta) || memory.set_claims.contains(claim.meta.uid);
       if (is_of_it == of_cluster && MustStay(search, claim)) SettleClaim(search, claim);
     }
-  };
-  settle(true);
-  // Past the deadline what is above somebody else's claims holds nothing up.
-  search.must_know = !late;
-  settle(false);
+  }
   memory.held_back = search.found.held_back;
   return std::move(search.found);
 }
@@ -69,10 +75,9 @@ void Survivors::ReadAboveListed(Search& search) {
   for (const KubeObject& object : search.listed.objects) {
     const OwnerReference* owner = cluster_.Above(object.meta);
     for (int i = 0; owner != nullptr && i < kLongestOwnerChain; ++i) {
-      const ResourceType* built_in = FindBuiltInByKind(owner->api_version, owner->kind);
-      const bool is_listed = (built_in != nullptr && IsWorkload(*built_in)) ||
-                             search.objects.Find(owner->uid) != nullptr;
-      if (is_listed || owner->uid == root_uid || !done.insert(owner->uid).second) break;
+      const bool is_known = search.objects.Find(owner->uid) != nullptr ||
+                            search.memory.MemberOf(owner->uid) != nullptr;
+      if (is_known || owner->uid == root_uid || !done.insert(owner->uid).second) break;
       const auto above = ReadAbove(search.memory, *owner);
       search.found.above_unread = search.found.above_unread || !above;
       owner = above && *above != nullptr ? cluster_.Above(**above) : nullptr;
@@ -80,14 +85,18 @@ void Survivors::ReadAboveListed(Search& search) {
   }
 }
 
+void Survivors::HoldBackAboveOwner(Search& search) {
+  const auto& owner = search.memory.owner;
+  if (!owner) return;
+  search.Require(false);
+  HoldBackAbove(search, owner->meta, {owner->Describe() + ", the owner, would go with it", false},
+                kLongestOwnerChain);
+}
+
 void Survivors::HoldBackAboveKept(Search& search) {
   DeletionMemory& memory = search.memory;
   const MemberListing::Listed& listed = search.listed;
-  if (memory.owner) {
-    HoldBackAbove(search, memory.owner->meta,
-                  {memory.owner->Describe() + ", the owner, would go with it", false},
-                  kLongestOwnerChain);
-  }
+  search.Require(true);
   if (listed.complete) memory.kept.clear();
   for (const KubeObjects* objects : {&listed.objects, &listed.kept}) {
     for (const KubeObject& object : *objects) {
@@ -116,6 +125,7 @@ void Survivors::HoldBackAsBefore(Search& search) {
 void Survivors::FindSets(Search& search) {
   for (const ClaimingSet& set : search.listed.sets) {
     const ObjectMeta& meta = set.object.meta;
+    search.Require(search.objects.Find(meta.uid) != nullptr);
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
     const bool is_member = search.objects.Find(meta.uid) != nullptr &&
                            meta.Controller() == nullptr && !IsOwner(set.object, search.memory);
@@ -185,7 +195,11 @@ void Survivors::SettleClaim(Search& search, const KubeObject& claim) {
 bool Survivors::IsAnothers(const ObjectMeta& object, const KubeObject& root,
                            DeletionMemory& memory) {
   const MemberListing::Listed none;
-  Search search{none, &root, memory, ObjectsByUid(none.objects)};
+  Search search{.listed = none,
+                .root = &root,
+                .memory = memory,
+                .objects = ObjectsByUid(none.objects),
+                .late = false};
   const ObjectMeta* at = &object;
   for (int i = 0; i < kLongestOwnerChain && at != nullptr; ++i) {
     if (at->uid == root.meta.uid || memory.MemberOf(at->uid) != nullptr) return false;
@@ -266,9 +280,9 @@ Result<const ObjectMeta*, ApiError> Survivors::ReadAbove(DeletionMemory& memory,
   if (!read && read.error().failure == ApiFailure::kForbidden) {
     read = tools_.client.Do(get, patience);
   }
-  if (!read && read.error().failure == ApiFailure::kNotFound) return nullptr;
-  if (!read) return fails(read.error());
-  auto meta = ReadObjectMeta(read->document.root());
+  if (!read && read.error().failure != ApiFailure::kNotFound) return fails(read.error());
+  auto meta = read ? ReadObjectMeta(read->document.root()) : ObjectMeta();
+  if (meta && meta->uid != owner.uid) memory.gone.insert(owner.uid);
   if (!meta || meta->uid != owner.uid) return nullptr;
   return &memory.above.insert_or_assign(owner.uid, *std::move(meta)).first->second;
 }

@@ -47,6 +47,7 @@ class Survivors {
  private:
   struct Search;
   void ReadAboveListed(Search& search);
+  void HoldBackAboveOwner(Search& search);
   void HoldBackAboveKept(Search& search);
   void HoldBackAsBefore(Search& search);
   bool LeadsTo(Search& search, const ObjectMeta& object, int depth);

@@ -34,8 +34,12 @@ class DeletesTest : public ToolsLab {
   int prepared_ = 0;
   int may_prepare_ = 1000;
   DeletionMemory memory_;
-  Deletes deletes_{MakeTools(), memory_, warn_once_, [this] { return may_send_; },
-                   [this] { return ++prepared_ <= may_prepare_; }};
+  Deletes deletes_{MakeTools(),
+                   memory_,
+                   warn_once_,
+                   [this] { return may_send_; },
+                   [this] { return ++prepared_ <= may_prepare_; },
+                   [this] { return kubernetes_.brake; }};
   KubeObjects maps_;
 };
 

@@ -709,6 +709,25 @@ TEST_F(DeletionTest, TheRootsDeleteIsTriedForEver) {
   }
 }
 
+// Whoever deleted the Deployment is gone, and the garbage collector is behind.
+TEST_F(DeletionTest, WhatADeletedControllerHasLeftGoesBeforeTheRoot) {
+  MakeWorkload("spark-w", R"("oshinko-cluster":"spark","oshinko-type":"worker",)");
+  kubernetes_.Settle();
+  ASSERT_EQ(PodsOf("spark-w"), 1u);
+  WriteMarks();
+  Delete(kDriver);
+  kubernetes_.settle_after_writes = false;
+  Delete("/apis/apps/v1/namespaces/lab/deployments/spark-w");
+  ASSERT_EQ(PodsOf("spark-w"), 1u);
+  bool was_first = false;
+  Before("DELETE", "deployments/spark-m", 1, [&] {
+    was_first = DeletesOf("replicasets/spark-w") > 0 && DeletesOf("pods/spark-w") > 0;
+    kubernetes_.settle_after_writes = true;
+  });
+  EXPECT_EQ(Resume(), Outcome::kDone);
+  EXPECT_TRUE(was_first) << Notes();
+}
+
 TEST_F(DeletionTest, WhoGivesUpLeavesItAtTheDeadlineToWhoeverComesLater) {
   gives_up_ = true;
   StartWatcher();

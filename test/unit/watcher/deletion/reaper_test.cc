@@ -268,6 +268,26 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionWhichGoesOnByItselfAndInItsOwnTime) {
   }
 }
 
+// Only what refuses marks too stops all.
+TEST_F(ReaperTest, APolicyThatProtectsOneMemberHoldsUpNothingElse) {
+  MakeMap("other");
+  small_kubernetes::Fault fault;
+  fault.method = "DELETE";
+  fault.contains = "/other";
+  fault.times = 0;
+  fault.response = {403,
+                    R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,)"
+                    R"("reason":"Forbidden","message":"admission webhook \"protect.example.com\" )"
+                    R"(denied the request: other stays"})",
+                    "application/json", std::nullopt};
+  kubernetes_.GetFaults().Add(fault);
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kRoot));
+  EXPECT_FALSE(MapExists("spark-config"));
+  EXPECT_TRUE(MapExists("other"));
+  EXPECT_TRUE(IsNoted("other stays")) << Notes();
+}
+
 TEST_F(ReaperTest, BehindTheBrakeItIsJudgedAgain) {
   RecordOwner();
   Before("DELETE", "", 1, [&] { kubernetes_.brake = true; });

@@ -707,6 +707,38 @@ TEST_F(SurvivorsTest, AForeignClaimWhoseOwnerCannotBeReadHoldsNothingUpForEver) 
   EXPECT_LT(clock_.elapsed, minutes(15));
 }
 
+TEST_F(SurvivorsTest, AForeignSetWhoseOwnerCannotBeReadHoldsNothingUpForEver) {
+  MakeBareMap("foreign");
+  MakeSetWithClaims();
+  std::string owner = OwnedByMap("foreign").substr(1);
+  Patch(kStatefulSet, R"({"metadata":{"labels":null,)" + owner + "}}");
+  RefuseUntil(hours(5), "GET", "/configmaps/foreign");
+  EXPECT_EQ(Condemn(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(15));
+  EXPECT_TRUE(Exists(kStatefulSet));
+}
+
+// A workflow's job, whose definitions were uninstalled.
+TEST_F(SurvivorsTest, AnOwnersMakerOfAKindThatIsNoLongerServedHoldsNothingUp) {
+  observer_->SureLook({});
+  Patch(kDriver, R"({"spec":{"replicas":0}})");
+  Patch(kDriver, R"({"metadata":{"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1",)"
+                 R"("kind":"Workflow","name":"nightly","uid":"0123"}]}})");
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(5));
+}
+
+// Its definition's conversion webhook is gone, say.
+TEST_F(SurvivorsTest, AnOwnersMakerThatCannotBeReadHoldsNothingUpForEver) {
+  MakeBareMap("maker");
+  observer_->SureLook({});
+  Patch(kDriver, R"({"spec":{"replicas":0}})");
+  Patch(kDriver, R"({"metadata":{)" + OwnedByMap("maker").substr(1) + "}}");
+  RefuseUntil(hours(5), "GET", "/configmaps/maker");
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_LT(clock_.elapsed, minutes(15));
+}
+
 TEST_F(SurvivorsTest, AClaimOfWhatIsLeftAloneIsNotWritten) {
   MakeOwnerOfAKeptMap();
   MakeBareMap("foreign");
