@@ -86,7 +86,8 @@ Duration Mandate::LookAge() const {
 }
 
 bool Mandate::IsBraked() {
-  const auto policy = has_root() ? root_.PolicyAgainstMarks(condemned_by_) : std::nullopt;
+  if (!has_root()) return true;  // there is nothing to try it on
+  const auto policy = root_.PolicyAgainstMarks(condemned_by_);
   return policy && !IsOfGuard(*policy);
 }
 

@@ -235,6 +235,7 @@ void SurroundingsReader::ReadRoot(Surroundings& around, Snapshot& snapshot,
   if (root_) {
     MasterRoot known(client_, *root_);
     const RootState state = known.ReadWhole(patience);
+    if (!snapshot.facts.server_time) snapshot.facts.server_time = known.server_time();
     if (state == RootState::kUnknown) return NoteProblem(snapshot, known.problem());
     // A terminating root stays it. An orphaned ReplicaSet is adopted when its Deployment is created
     // again; a RayJob above may get an owner.

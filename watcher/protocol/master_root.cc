@@ -37,6 +37,7 @@ RootState MasterRoot::Send(ApiRequest request, const Patience& patience,
   }
   if (meta->uid != object_.meta.uid) return RootState::kReplaced;
   object_.meta = *std::move(meta);
+  server_time_ = answer->server_time;
   whole_ = std::move(answer->document);
   return object_.meta.deleting ? RootState::kTerminating : RootState::kOurs;
 }

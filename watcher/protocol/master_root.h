@@ -34,6 +34,8 @@ class MasterRoot {
   RootState ReadWhole(const Patience& patience = {});
   // Valid until it is read again.
   JsonValue whole() const { return whole_.root(); }
+  // The API server's clock when it was last read.
+  std::optional<WallTime> server_time() const { return server_time_; }
   // Why the last read came to kUnknown, or the last dry run failed.
   const ApiError& problem() const { return problem_; }
 
@@ -58,6 +60,7 @@ class MasterRoot {
   KubeClient& client_;
   KubeObject object_;
   JsonDocument whole_;
+  std::optional<WallTime> server_time_;
   ApiError problem_;
 };
 

@@ -71,7 +71,10 @@ std::optional<Swept> SweptCluster::Step() {
   }
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return Swept::KeptFor("a watcher runs in its master pod now");
-  if (!look.pod_says.unseen.empty()) return Swept::KeptFor(look.pod_says.unseen);
+  if (const std::string& unseen = look.pod_says.unseen; !unseen.empty()) {
+    if (look.marks.phase != Phase::kDeleting) return Swept::KeptFor(unseen);
+    return Failed("its deletion was begun, and can't be gone on with: " + unseen);
+  }
   if (root_uid_.empty()) {
     const auto why = WhyNotItsPods(look);
     if (!why) return LookAgain(why.error().message);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,10 +39,15 @@ class ClusterProbeTest : public testing::Test {
   void ServeNothingElse() {
     api_.transport.On(ApiRequest::Discover("/apis"), GroupList({{"apps", {"v1"}}}));
   }
-  void ServeConfigs() {
-    api_.transport.On(ApiRequest::Discover("/apis"), GroupList({{"apps.openshift.io", {"v1"}}}));
-    api_.transport.On(ApiRequest::Discover("/apis/apps.openshift.io/v1"),
-                      ResourceList("apps.openshift.io/v1", {TypeOf("dc")}));
+  void ServeKinds(const std::vector<const char*>& kinds) {
+    std::map<std::string, std::vector<std::string>> groups;
+    for (const char* kind : kinds) {
+      const ResourceType& type = TypeOf(kind);
+      const std::string version = type.group + "/" + type.version;
+      groups[type.group] = {type.version};
+      api_.transport.On(ApiRequest::Discover("/apis/" + version), ResourceList(version, {type}));
+    }
+    api_.transport.On(ApiRequest::Discover("/apis"), GroupList(groups));
   }
   void StartAnew() {
     api_.transport.Forget();
@@ -95,6 +101,8 @@ TEST_F(ClusterProbeTest, WalksFromPodToDeploymentAndDeploymentConfig) {
     Serve("deployment", "m", labelled ? kLabelled : "");
     EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("replicaset", "m-1"))), "deployment.apps/m");
   }
+  api_.transport.Forget();
+  ServeKinds({"dc"});
   Serve("rc", "m-1", Below("dc", "m"));
   Serve("dc", "m");
   EXPECT_EQ(RootOf(Object("pod", "m-1-a", Below("rc", "m-1"))),
@@ -123,7 +131,8 @@ TEST_F(ClusterProbeTest, GoesHigherOnlyWhereTheClustersLabelIs) {
       {"replicaset", "dc", "", "replicaset.apps/x"},
   };
   for (const Case& one : cases) {
-    StartAnew();
+    api_.transport.Forget();
+    ServeKinds({"dc", "raycluster"});
     Serve(one.above, "y", one.metadata);
     EXPECT_EQ(RootOf(Object(one.below, "x", Below(one.above, "y"))), one.root)
         << one.below << one.above << one.metadata;
@@ -322,7 +331,7 @@ TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
 
 TEST_F(FindOtherDriversTest, AConfigCountsWhereItIsServed) {
   api_.transport.Forget();
-  ServeConfigs();
+  ServeKinds({"dc"});
   ServeDriver("dc", kOneReplica);
   EXPECT_EQ(UsedBy(), "deploymentconfig.apps.openshift.io/alice");
 }
@@ -395,7 +404,7 @@ TEST_F(FindOtherDriversTest, TheControllerOfManyPodsIsReadOnce) {
 // A DeploymentConfig keeps ten old ones.
 TEST_F(FindOtherDriversTest, TheRolloutsOfAConfigAreReadOnce) {
   api_.transport.Forget();
-  ServeConfigs();
+  ServeKinds({"dc"});
   const std::string all = ObjectText(TypeOf("dc"), "lab", "alice", "u-dc", "",
                                      R"("spec":{"replicas":1},"status":{"latestVersion":9})");
   const auto config = ApiRequest::ListByName(TypeOf("dc"), "lab", "alice", Freshness::kConsistent);

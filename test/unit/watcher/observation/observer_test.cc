@@ -601,6 +601,17 @@ TEST_F(ObserverTest, OutsideOfPodsARootThatOnlyAsksForAWatcherIsTheMaster) {
   EXPECT_EQ(taken["cluster-watcher/grace-period"], "1h");
 }
 
+// By the local clock alone a hold would end too early on a machine whose clock is fast.
+TEST_F(ObserverTest, TheTimeIsTheApiServersWhereTheNamespaceMayNotBeRead) {
+  LookFromOutside();
+  kubernetes_.on_answer = [](const Request& request, const User&, auto& response) {
+    if (request.target == "/api/v1/namespaces/lab") response.status = 403;
+  };
+  const Snapshot look = Look();
+  EXPECT_EQ(look.facts.problem, "");
+  EXPECT_TRUE(look.facts.server_time);
+}
+
 TEST_F(ObserverTest, AnObjectThatNamesAnotherOwnerKeepsUnlessItOnlyCopiesThat) {
   Delete(kDriver);
   kubernetes_.Apply(

@@ -719,6 +719,17 @@ TEST_F(SidecarTest, WhatItTakesFromAConfigMapAsAWholeKeepsTheCluster) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
+// It must not be forgotten: nobody else would go on with it.
+TEST_F(SidecarTest, ADeletionThatCannotBeJudgedForThatHasFailed) {
+  GiveSidecar(R"({"name":"CLUSTER_WATCHER_LOG_LEVEL","value":"info"}],)"
+              R"("envFrom":[{"configMapRef":{"name":"watchers"}})");
+  LoseDriver();
+  MarkRoot("phase", "deleting");
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kFailed);
+  EXPECT_NE(Told().detail.find("envFrom"), std::string::npos) << Told().detail;
+}
+
 TEST_F(SidecarTest, AGracePeriodOfTheSidecarsHolds) {
   GiveSidecar(R"({"name":"CLUSTER_WATCHER_STARTUP_GRACE","value":"24h"})");
   LoseDriver();
