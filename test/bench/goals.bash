@@ -341,13 +341,11 @@ measure_residence() {
   sleep 2
   for who in $(those watching kubectl_loop); do
     kib_to_mb "$(memory_kib "${pids[long-$who]}" VmRSS)" >"$work/resident.$who"
+    kib_to_mb "$(memory_kib "${pids[long-$who]}" RssAnon)" >"$work/private.$who"
     map_of "${pids[long-$who]}" >"$work/map.$who"
     ended "long-$who"
   done
   # Of kubectl the process that asks, while it does.
   build-optimized/stopwatch 5 "" kubectl -n "$namespace" get deployment bob -o name |
     while read -r _ kib; do kib_to_mb "$kib"; done >"$work/resident.kubectl_loop"
-}
-resident_limit() {
-  { echo 4.7; [[ ! -s $work/resident.kube_rs ]] || cat "$work/resident.kube_rs"; } | sort -g | head -n 1
 }

@@ -9,7 +9,6 @@
 #include "metrics/http/metrics_endpoint.h"
 #include "metrics/process_metrics.h"
 #include "metrics/watcher_metrics.h"
-#include "probes/base/memory.h"
 #include "probes/kube/token_source.h"
 #include "watcher/command/print_errors.h"
 #include "watcher/command/session.h"
@@ -25,26 +24,7 @@
 namespace cluster_watcher {
 namespace {
 
-// The start, and each look for sure, touch a lot that then isn't used for long.
-constexpr Duration kGiveBackAfter = std::chrono::seconds(15);
-constexpr Duration kGiveBackEvery = std::chrono::minutes(1);
-
 std::string CodeText(int status) { return status == 0 ? "<error>" : std::to_string(status); }
-
-// Gives memory back to the system now and then.
-class MemoryReturns {
- public:
-  explicit MemoryReturns(Clock& clock) : clock_(clock), due_(clock.Now() + kGiveBackAfter) {}
-  void Turn() {
-    if (clock_.Now() < due_) return;
-    GiveBackMemory();
-    due_ = clock_.Now() + kGiveBackEvery;
-  }
-
- private:
-  Clock& clock_;
-  MonotonicTime due_;
-};
 
 }  // namespace
 
@@ -85,13 +65,11 @@ int RunWatch(const Invocation& invocation, const Environment& environment, Clock
   };
   KubeClient client(*session.transport, tokens, note_request);
   const WatchAccess watches{*session.transport, tokens, clock, note_request};
-  MemoryReturns memory(clock);
   Discovery discovery(client);
   const Tools tools{
       client, discovery, clock, settings, metrics, log.logger(), [&](Duration may_take) {
         health.Turned(clock.Now() + may_take);
         port.EnsureListening();
-        memory.Turn();
       }};
 
   Observer observer(client, discovery, clock, settings);
