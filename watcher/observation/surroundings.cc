@@ -129,7 +129,6 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   snapshot.pod = KubeObject{Pods(), *std::move(meta)};
 }
 
-// Which cluster it is, in which framework's words.
 void SurroundingsReader::TakeCluster(Snapshot& snapshot, const ObjectMeta& pod) {
   const Settings& settings = *settings_;
   auto& errors = snapshot.facts.setting_errors;

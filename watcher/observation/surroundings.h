@@ -76,6 +76,7 @@ class SurroundingsReader {
   void FindMaster(Surroundings& around, Snapshot& snapshot, const Patience& patience);
   void FindRoot(const ClusterListing& makers, Snapshot& snapshot, const Patience& patience);
   void FindPodThatSpeaks(const Surroundings& around, Snapshot& snapshot, const Patience& patience);
+  // Which cluster it is, in which framework's words.
   void TakeCluster(Snapshot& snapshot, const ObjectMeta& pod);
   Result<KubeObject, ApiError> WalkToRoot(const Snapshot& snapshot, const Patience& patience,
                                           JsonDocument& whole);

@@ -48,6 +48,7 @@ constexpr std::size_t kLargeBody = 256u << 10;  // memory is given back after la
 constexpr std::size_t kPiece = 16u << 10;
 constexpr std::size_t kMostRest = 32u << 20;
 constexpr unsigned char kTlsHandshake = 22;  // the first byte of a TLS connection
+constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
 
 auto Into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
@@ -55,8 +56,7 @@ asio::mutable_buffer SpaceIn(beast::flat_buffer& buffer) {
   return buffer.prepare(beast::read_size(buffer, kReadBuffer));
 }
 
-// Returns header and body. Beast's own asynchronous reads and writes of messages would do no more
-// than this file, and are most of a minute of compile time.
+// Returns header and body. Beast's own operations on whole messages would double compile time.
 std::string MessageOf(const AdmissionAnswer& answer, unsigned version, bool keep_alive) {
   http::response<http::empty_body> response;
   response.version(version);
@@ -244,8 +244,7 @@ asio::awaitable<bool> WebhookServer::State::ServeRequest(WebhookConnection& conn
       bad_http ? AnswerError(StatusOf(bad_http), bad_http.message()) : Refusal(parser);
   const bool is_read = !answer;
   if (!answer && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-    const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    co_await asio::async_write(tls, asio::buffer(go_on), Into(error));
+    co_await asio::async_write(tls, asio::buffer(kGoOn), Into(error));
     if (error) co_return false;
   }
   auto began = Steady::now();
