@@ -107,6 +107,13 @@ std::vector<ApiResult> Deletes::SendBatch(const std::vector<const KubeObject*>& 
   for (int sends = 1; sends < kMostSends; ++sends) {
     if (!SendConflictsAgain(batch, propagation, results)) break;
   }
+  // A policy refuses with what status it likes. Those of 429 and 5xx pass.
+  for (ApiResult& result : results) {
+    if (result || result.error().policy.empty()) continue;
+    ApiFailure& failure = result.error().failure;
+    const bool passes = failure == ApiFailure::kThrottled || failure == ApiFailure::kServer;
+    if (!passes) failure = ApiFailure::kForbidden;
+  }
   return results;
 }
 

@@ -117,14 +117,15 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
   const OwnerReference* controller = memory.cluster.Above(*at);
   for (int i = 0; controller != nullptr && i < kLongestOwnerChain; ++i) {
     if (controller->uid == memory.root_uid) return {Controlled::kByMasterRoot};
-    if (IsLeft(controller->uid, memory) || memory.owner_uids.contains(controller->uid)) return {};
+    if (IsLeft(controller->uid, memory)) return {};
     if (memory.listed.contains(controller->uid)) return {Controlled::kByMember, controller->uid};
     if (auto known = memory.below.find(controller->uid); known != memory.below.end()) {
       return {Controlled::kByMember, known->second};
     }
     // Deleted, perhaps by this deletion before a restart; it will be collected.
-    const bool is_below_nothing = memory.gone.contains(controller->uid) && now.Find(at->uid);
-    if (is_below_nothing) return {Controlled::kByNothing, at->uid};
+    if (memory.IsGone(*controller) && now.Find(at->uid) != nullptr) {
+      return {Controlled::kByNothing, at->uid};
+    }
     at = FindAbove(*controller, now, memory);
     if (at == nullptr) return {};
     controller = memory.cluster.Above(*at);
@@ -200,6 +201,10 @@ const Uid* DeletionMemory::MemberOf(const Uid& uid) const {
   if (controlled != below.end()) return &controlled->second;
   const auto member = listed.find(uid);
   return member == listed.end() ? nullptr : &member->first;
+}
+
+bool DeletionMemory::IsGone(const OwnerReference& controller) const {
+  return gone.contains(controller.uid) && !owner_uids.contains(controller.uid);
 }
 
 bool DeletionMemory::HasWaves() const {

@@ -61,6 +61,9 @@ struct DeletionMemory {
   bool HasWaves() const;
   // Returns the member that `uid` is, or that controls it; nullptr: none is known to.
   const Uid* MemberOf(const Uid& uid) const;
+  // Whether a controller isn't there any longer, so that what it controlled has none. The owner's
+  // objects stay the owner's.
+  bool IsGone(const OwnerReference& controller) const;
 };
 
 struct MemberPass {

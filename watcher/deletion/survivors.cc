@@ -41,8 +41,17 @@ struct Survivors::Search {
   const bool late;
   bool must_know = true;  // what can't be read for the moment, see Require
 
-  // Past the deadline what is above somebody else's objects holds nothing up.
-  void Require(bool is_of_cluster) { must_know = is_of_cluster || !late; }
+  // Past the deadline what is above somebody else's objects holds nothing up. What was found
+  // without is asked again.
+  void Require(bool is_of_cluster) {
+    if (must_know != (is_of_cluster || !late)) going.clear();
+    must_know = is_of_cluster || !late;
+  }
+  // Whether something that is there controls it.
+  bool IsControlled(const ObjectMeta& object) const {
+    const OwnerReference* controller = object.Controller();
+    return controller != nullptr && !memory.IsGone(*controller);
+  }
 };
 
 Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const KubeObject* root,
@@ -53,8 +62,8 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
                 .objects = ObjectsByUid(listed.objects),
                 .late = late};
   ReadAboveListed(search);
-  HoldBackAboveOwner(search);
   HoldBackAboveKept(search);
+  HoldBackAboveOwner(search);
   if (!listed.complete) HoldBackAsBefore(search);
   FindSets(search);
   for (const bool of_cluster : {true, false}) {
@@ -70,17 +79,33 @@ Survivors::Found Survivors::Find(const MemberListing::Listed& listed, const Kube
 
 // What controls a member need not be of a kind that is listed, such as a DaskWorkerGroup.
 void Survivors::ReadAboveListed(Search& search) {
-  const std::string root_uid = search.root == nullptr ? "" : search.root->meta.uid;
   std::set<std::string> done;
+  const auto is_known = [&](const OwnerReference& owner) {
+    return search.objects.Find(owner.uid) != nullptr ||
+           search.memory.MemberOf(owner.uid) != nullptr || search.memory.gone.contains(owner.uid) ||
+           (search.root != nullptr && owner.uid == search.root->meta.uid) ||
+           !done.insert(owner.uid).second;
+  };
+  const Patience patience = RepeatedReads(tools_);
+  std::vector<const OwnerReference*> unknown;
+  std::vector<ApiRequest> reads;
   for (const KubeObject& object : search.listed.objects) {
     const OwnerReference* owner = cluster_.Above(object.meta);
+    if (owner == nullptr || is_known(*owner)) continue;
+    unknown.push_back(owner);
+    const auto type = tools_.discovery.ByKind(owner->api_version, owner->kind, patience);
+    if (type && *type) reads.push_back(ApiRequest::GetMetadata(**type, cluster_.ns, owner->name));
+  }
+  tools_.client.ReadAhead(reads, static_cast<std::size_t>(tools_.settings->concurrency), patience);
+  for (const OwnerReference* owner : unknown) {
     for (int i = 0; owner != nullptr && i < kLongestOwnerChain; ++i) {
-      const bool is_known = search.objects.Find(owner->uid) != nullptr ||
-                            search.memory.MemberOf(owner->uid) != nullptr;
-      if (is_known || owner->uid == root_uid || !done.insert(owner->uid).second) break;
-      const auto above = ReadAbove(search.memory, *owner);
+      const auto above = ReadAbove(search.memory, *owner, patience);
       search.found.above_unread = search.found.above_unread || !above;
-      owner = above && *above != nullptr ? cluster_.Above(**above) : nullptr;
+      // What is above an object that isn't the cluster's says nothing.
+      const bool is_of_cluster =
+          above && *above != nullptr && (cluster_.Owns(**above) || cluster_.IsResource(*owner));
+      owner = is_of_cluster ? cluster_.Above(**above) : nullptr;
+      if (owner != nullptr && is_known(*owner)) break;
     }
   }
 }
@@ -125,12 +150,14 @@ void Survivors::HoldBackAsBefore(Search& search) {
 void Survivors::FindSets(Search& search) {
   for (const ClaimingSet& set : search.listed.sets) {
     const ObjectMeta& meta = set.object.meta;
-    search.Require(search.objects.Find(meta.uid) != nullptr);
+    const bool is_listed = search.objects.Find(meta.uid) != nullptr;
+    search.Require(is_listed);
     const bool is_root = search.root != nullptr && meta.uid == search.root->meta.uid;
-    const bool is_member = search.objects.Find(meta.uid) != nullptr &&
-                           meta.Controller() == nullptr && !IsOwner(set.object, search.memory);
+    const bool is_member =
+        is_listed && !search.IsControlled(meta) && !IsOwner(set.object, search.memory);
     const bool is_of_it = is_root || is_member || LeadsTo(search, meta, kLongestOwnerChain);
     const bool stays = IsKept(set.object) || search.found.held_back.contains(meta.uid);
+    search.Require(is_listed || is_of_it);
     SettleSet(search, set, is_of_it && !stays);
   }
   if (!search.listed.claims_problem) return;
@@ -222,7 +249,7 @@ bool Survivors::IsGoing(Search& search, const OwnerReference& owner, int depth) 
     // An object that is left alone doesn't go, unless something above it does.
     const auto held = search.found.held_back.find(owner.uid);
     const bool is_held = held != search.found.held_back.end() && !held->second.may_pass;
-    const bool stays = is_held || IsKept(*listed) || listed->meta.Controller() != nullptr ||
+    const bool stays = is_held || IsKept(*listed) || search.IsControlled(listed->meta) ||
                        IsOwner(*listed, search.memory);
     return !stays || (depth > 0 && LeadsTo(search, listed->meta, depth - 1));
   }
@@ -253,7 +280,8 @@ void Survivors::HoldBackAbove(Search& search, const ObjectMeta& object, const He
 const ObjectMeta* Survivors::Above(Search& search, const OwnerReference& owner) {
   auto read = search.read.find(owner.uid);
   if (read == search.read.end()) {
-    read = search.read.emplace(owner.uid, ReadAbove(search.memory, owner)).first;
+    auto above = ReadAbove(search.memory, owner, RepeatedReads(tools_));
+    read = search.read.emplace(owner.uid, std::move(above)).first;
   }
   if (read->second) return *read->second;
   if (search.must_know) search.found.unknown = read->second.error();
@@ -262,8 +290,8 @@ const ObjectMeta* Survivors::Above(Search& search, const OwnerReference& owner) 
 
 // An owner that can't be read now is as it was.
 Result<const ObjectMeta*, ApiError> Survivors::ReadAbove(DeletionMemory& memory,
-                                                         const OwnerReference& owner) {
-  const Patience patience = RepeatedReads(tools_);
+                                                         const OwnerReference& owner,
+                                                         const Patience& patience) {
   const auto known = memory.above.find(owner.uid);
   const auto fails = [&](const ApiError& error) -> Result<const ObjectMeta*, ApiError> {
     if (known != memory.above.end()) return &known->second;
@@ -273,7 +301,7 @@ Result<const ObjectMeta*, ApiError> Survivors::ReadAbove(DeletionMemory& memory,
   };
   const auto type = tools_.discovery.ByKind(owner.api_version, owner.kind, patience);
   if (!type) return fails(type.error());
-  if (!*type) return nullptr;
+  if (!*type) return known != memory.above.end() ? &known->second : nullptr;
   const ApiRequest get = ApiRequest::GetMetadata(**type, cluster_.ns, owner.name);
   auto read = tools_.client.Do(get, patience);
   // One refusal proves little: an authorizer may lag behind.

@@ -56,8 +56,8 @@ class Survivors {
   // The owner's own metadata, read where it isn't listed; nullptr: it is gone, may not be read, or
   // can't be for the moment.
   const ObjectMeta* Above(Search& search, const OwnerReference& owner);
-  Result<const ObjectMeta*, ApiError> ReadAbove(DeletionMemory& memory,
-                                                const OwnerReference& owner);
+  Result<const ObjectMeta*, ApiError> ReadAbove(DeletionMemory& memory, const OwnerReference& owner,
+                                                const Patience& patience);
   void FindSets(Search& search);
   void SettleSet(Search& search, const ClaimingSet& set, bool goes);
   void SettleClaim(Search& search, const KubeObject& claim);

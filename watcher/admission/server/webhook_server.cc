@@ -299,16 +299,16 @@ asio::awaitable<std::optional<AdmissionAnswer>> WebhookServer::State::AnswerTo(
 asio::awaitable<bool> WebhookServer::State::Read(WebhookConnection& connection, TlsStream& tls,
                                                  beast::flat_buffer& buffer, Parser& parser,
                                                  IsDone is_done, ErrorCode& bad_http) {
-  while (!(parser.*is_done)()) {
+  while (!(parser.*is_done)() && !bad_http) {
     ErrorCode error = http::error::need_more;
     if (buffer.size() > 0) buffer.consume(parser.put(buffer.data(), error));
     if (!connections.Hold(connection, parser.get().body().size())) co_return false;
     if (error == http::error::need_more) {
+      if ((parser.*is_done)()) break;  // and the body has only begun
       buffer.commit(co_await tls.async_read_some(SpaceIn(buffer), Into(error)));
       if (error || connection.ended) co_return false;
-    } else if (error) {
+    } else {
       bad_http = error;
-      break;
     }
   }
   co_return true;

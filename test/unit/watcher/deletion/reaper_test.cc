@@ -269,15 +269,20 @@ TEST_F(ReaperTest, TheBrakeStopsADeletionWhichGoesOnByItselfAndInItsOwnTime) {
 }
 
 // Only what refuses marks too stops all.
-TEST_F(ReaperTest, APolicyThatProtectsOneMemberHoldsUpNothingElse) {
+class ProtectingPolicyTest : public ReaperTest, public testing::WithParamInterface<int> {};
+
+// A webhook refuses with what status it likes.
+INSTANTIATE_TEST_SUITE_P(Of, ProtectingPolicyTest, testing::Values(403, 409, 413, 422));
+
+TEST_P(ProtectingPolicyTest, OfOneMemberHoldsUpNothingElse) {
   MakeMap("other");
   small_kubernetes::Fault fault;
   fault.method = "DELETE";
   fault.contains = "/other";
   fault.times = 0;
-  fault.response = {403,
-                    R"({"kind":"Status","apiVersion":"v1","status":"Failure","code":403,)"
-                    R"("reason":"Forbidden","message":"admission webhook \"protect.example.com\" )"
+  fault.response = {GetParam(),
+                    R"({"kind":"Status","apiVersion":"v1","status":"Failure",)"
+                    R"("message":"admission webhook \"protect.example.com\" )"
                     R"(denied the request: other stays"})",
                     "application/json", std::nullopt};
   kubernetes_.GetFaults().Add(fault);

@@ -739,6 +739,40 @@ TEST_F(SurvivorsTest, AnOwnersMakerThatCannotBeReadHoldsNothingUpForEver) {
   EXPECT_LT(clock_.elapsed, minutes(15));
 }
 
+// The garbage collector is behind: without its controller the set is a member.
+TEST_F(SurvivorsTest, ASetWhoseControllerIsGoneKeepsItsClaimsToo) {
+  MakeSetWithClaims();
+  MakeBareMap("controller");
+  observer_->SureLook({});
+  Delete(kDriver);
+  kubernetes_.settle_after_writes = false;
+  std::string owner = OwnedByMap("controller").substr(1);
+  owner.insert(owner.size() - 2, R"(,"controller":true)");
+  Patch(kStatefulSet, R"({"metadata":{)" + owner + "}}");
+  Delete(kMaps + std::string("/controller"));
+  Before("DELETE", "statefulsets/w", 1, [this] {
+    EXPECT_NE(Read(kStatefulSet).body.find(R"("whenDeleted":"Retain")"), std::string::npos);
+    kubernetes_.settle_after_writes = true;
+  });
+  EXPECT_EQ(CondemnNow(), Outcome::kDone);
+  EXPECT_FALSE(Exists(kStatefulSet));
+  EXPECT_TRUE(ClaimExists("data-w-0"));
+}
+
+// What holds up nothing for the owner's sake still does for what is kept.
+TEST_F(SurvivorsTest, WhatCannotBeReadAboveTheOwnerIsAskedForAboveAKeptMapToo) {
+  MakeMap("top");
+  MakeBareMap("bare", OwnedByMap("top"));
+  MakeMap("kept", kKept + OwnedByMap("bare"));
+  observer_->SureLook({});
+  Patch(kDriver, R"({"metadata":{)" + OwnedByMap("bare").substr(1) + "}}");
+  Patch(kDriver, R"({"spec":{"replicas":0}})");
+  RefuseUntil(minutes(30), "GET", "/configmaps/bare");
+  clock_.At(minutes(29), [this] { EXPECT_EQ(Deletes(), 0u); });
+  CondemnNow();
+  EXPECT_TRUE(MapExists("kept"));
+}
+
 TEST_F(SurvivorsTest, AClaimOfWhatIsLeftAloneIsNotWritten) {
   MakeOwnerOfAKeptMap();
   MakeBareMap("foreign");

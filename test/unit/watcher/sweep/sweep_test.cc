@@ -725,6 +725,10 @@ TEST_F(SidecarTest, ADeletionThatCannotBeJudgedForThatHasFailed) {
               R"("envFrom":[{"configMapRef":{"name":"watchers"}})");
   LoseDriver();
   MarkRoot("phase", "deleting");
+  Annotate(kRoot, "deleting-since", FormatTime(clock_.WallNow()));
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kKept) << "somebody may be at it";
+  clock_.elapsed += std::chrono::minutes(11);
   Sweep();
   EXPECT_EQ(Told().what, Swept::What::kFailed);
   EXPECT_NE(Told().detail.find("envFrom"), std::string::npos) << Told().detail;

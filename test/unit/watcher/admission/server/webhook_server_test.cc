@@ -237,6 +237,16 @@ TEST(WebhookServer, WhatIsAnnouncedCostsNothing) {
   EXPECT_TRUE(idle.front().Say("1")) << "it was in nobody's way";
 }
 
+// It must not wait for the rest of the body, of which the first read had only the beginning.
+TEST(WebhookServer, ABodyWithoutALengthIsRefusedAtOnce) {
+  const Served served(kPatient);
+  SlowClient client(served.port());
+  ASSERT_TRUE(
+      client.Say("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n10\r\nab"));
+  EXPECT_EQ(client.Hear().rfind("HTTP/1.1 411 ", 0), 0u);
+}
+
 TEST(WebhookServer, HoldsNoMoreThanItMayAndCutsOffWhatTakesLongest) {
   const Served served(kPatient);
   const std::string half(600'000, ' ');
