@@ -46,21 +46,8 @@ until_true() {
 
 # --- objects ---
 
-# deployment NAME LABELS: one replica; LABELS is the inside of a YAML map.
-deployment() {
-  cat <<YAML
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $1, labels: {$2}}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: $1}}
-  template:
-    metadata: {labels: {app: $1${2:+, $2}}}
-    spec: {containers: [{name: main, image: example.invalid/none}]}
-YAML
-}
+# shellcheck source=../deployment.bash
+. "$(dirname -- "${BASH_SOURCE[0]}")/../deployment.bash"
 
 # configmaps PREFIX COUNT LABELS [OWNER UID]: with an ownerReference if an owner is given.
 configmaps() {

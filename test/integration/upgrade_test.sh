@@ -10,6 +10,8 @@
 set -euo pipefail
 # shellcheck source=common.bash
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.bash"
+# shellcheck source=../deployment.bash
+. "$source_dir/test/deployment.bash"
 a_week_before() {
   git -C "$source_dir" rev-list -1 --before="$(($(git -C "$source_dir" log -1 --format=%ct) - 7 * 86400))" HEAD
 }
@@ -32,25 +34,11 @@ chart() {
   HELM_CACHE_HOME=$tmp/helm HELM_CONFIG_HOME=$tmp/helm HELM_DATA_HOME=$tmp/helm \
     "$tools/helm" "$1" cluster-watcher "$2/manifests/chart" -n cluster-watcher "${@:3}"
 }
-# deployment NAME LABELS
-deployment() {
-  cat <<YAML
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: $1, labels: {$2}}
-spec:
-  selector: {matchLabels: {app: $1}}
-  template:
-    metadata: {labels: {app: $1${2:+, $2}}}
-    spec: {serviceAccountName: cluster-watcher, containers: [{name: main, image: example.invalid/none}]}
-YAML
-}
 # cluster NAME DRIVER: with a member that somebody's finalizer holds.
 cluster() {
   {
-    deployment "$2" ""
-    deployment "$1-m" "oshinko-cluster: $1, oshinko-type: master"
+    deployment "$2" "" cluster-watcher
+    deployment "$1-m" "oshinko-cluster: $1, oshinko-type: master" cluster-watcher
     echo "---"
     echo "{apiVersion: v1, kind: ConfigMap, metadata: {name: $1-config, labels: {oshinko-cluster: $1}, finalizers: [example.com/held]}}"
   } | kubectl -n lab create -f - >/dev/null

@@ -9,15 +9,17 @@ namespace {
 constexpr Duration kPatienceWithOthers = std::chrono::minutes(1);
 constexpr Duration kPatienceWithCalledOff = std::chrono::seconds(90);
 
-// How long the deletion has lasted: by its mark, which may be missing, be no time, or lie in the
-// future, and as long as it is seen.
+// How long the deletion has lasted: by its mark, and as long as it is seen.
 bool IsOverdue(const MarksView& view) {
-  const auto& since = view.look.marks.deleting_since;
-  const bool by_mark = since && view.server_now - *since > view.delete_deadline;
-  return by_mark || (view.seen && view.now - view.seen->since > view.delete_deadline);
+  return IsPastDeadline(view.look.marks, view.server_now, view.delete_deadline) ||
+         (view.seen && view.now - view.seen->since > view.delete_deadline);
 }
 
 }  // namespace
+
+bool IsPastDeadline(const Marks& marks, WallTime server_now, Duration delete_deadline) {
+  return marks.deleting_since && server_now - *marks.deleting_since > delete_deadline;
+}
 
 std::optional<MarksSeen> SeeMarks(const std::optional<MarksSeen>& before, const Marks& marks,
                                   MonotonicTime now) {

@@ -42,6 +42,9 @@ struct MarksView {
   WallTime server_now;
   Duration delete_deadline;
 };
+// Whether the mark says that the deletion has lasted longer than that. It may be missing, be no
+// time, or lie in the future.
+bool IsPastDeadline(const Marks& marks, WallTime server_now, Duration delete_deadline);
 // `is_gone`: the one who has condemned the cluster is. Asked only if DependsOnWhetherGone.
 OnMarks NextOnMarks(const MarksView& view, bool is_gone);
 // Whether it matters if the one who has condemned the cluster is gone.

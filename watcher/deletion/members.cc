@@ -123,7 +123,7 @@ Controller FindController(const KubeObject& object, const ObjectsByUid& now,
       return {Controlled::kByMember, known->second};
     }
     // Deleted, perhaps by this deletion before a restart; it will be collected.
-    if (memory.IsGone(*controller) && now.Find(at->uid) != nullptr) {
+    if (IsGone(*controller, memory) && now.Find(at->uid) != nullptr) {
       return {Controlled::kByNothing, at->uid};
     }
     at = FindAbove(*controller, now, memory);
@@ -203,10 +203,6 @@ const Uid* DeletionMemory::MemberOf(const Uid& uid) const {
   return member == listed.end() ? nullptr : &member->first;
 }
 
-bool DeletionMemory::IsGone(const OwnerReference& controller) const {
-  return gone.contains(controller.uid) && !owner_uids.contains(controller.uid);
-}
-
 bool DeletionMemory::HasWaves() const {
   std::set<int> orders;
   for (const auto& [uid, order] : listed) orders.insert(order);
@@ -226,6 +222,10 @@ bool IsNamedAsClaimOf(const std::string& set, const std::string& claim) {
 
 bool IsLeft(const std::string& uid, const DeletionMemory& memory) {
   return memory.left.contains(uid) || memory.kept.contains(uid);
+}
+
+bool IsGone(const OwnerReference& controller, const DeletionMemory& memory) {
+  return memory.gone.contains(controller.uid) && !memory.owner_uids.contains(controller.uid);
 }
 
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory) {

@@ -61,9 +61,6 @@ struct DeletionMemory {
   bool HasWaves() const;
   // Returns the member that `uid` is, or that controls it; nullptr: none is known to.
   const Uid* MemberOf(const Uid& uid) const;
-  // Whether a controller isn't there any longer, so that what it controlled has none. The owner's
-  // objects stay the owner's.
-  bool IsGone(const OwnerReference& controller) const;
 };
 
 struct MemberPass {
@@ -85,6 +82,10 @@ bool IsNamedAsClaimOf(const std::string& set, const std::string& claim);
 
 // Whether an object was found to be left alone, or to be kept since.
 bool IsLeft(const std::string& uid, const DeletionMemory& memory);
+
+// Whether a controller isn't there any longer, so that what it controlled has none. The owner's
+// objects stay the owner's.
+bool IsGone(const OwnerReference& controller, const DeletionMemory& memory);
 
 // Whether an object is the owner, by its UID or, since it may have been made again, by its name.
 bool IsOwner(const KubeObject& object, const DeletionMemory& memory);

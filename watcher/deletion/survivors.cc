@@ -50,7 +50,7 @@ struct Survivors::Search {
   // Whether something that is there controls it.
   bool IsControlled(const ObjectMeta& object) const {
     const OwnerReference* controller = object.Controller();
-    return controller != nullptr && !memory.IsGone(*controller);
+    return controller != nullptr && !IsGone(*controller, memory);
   }
 };
 

@@ -72,9 +72,9 @@ std::optional<Swept> SweptCluster::Step() {
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return Swept::KeptFor("a watcher runs in its master pod now");
   if (const std::string& unseen = look.pod_says.unseen; !unseen.empty()) {
-    const auto& since = look.marks.deleting_since;
-    const bool is_stuck = look.marks.phase == Phase::kDeleting && since &&
-                          ServerNow(look, driver_.clock) - *since > (*settings_)->delete_deadline;
+    const bool is_stuck =
+        look.marks.phase == Phase::kDeleting &&
+        IsPastDeadline(look.marks, ServerNow(look, driver_.clock), (*settings_)->delete_deadline);
     if (!is_stuck) return Swept::KeptFor(unseen);
     return Failed("its deletion was begun, and can't be gone on with: " + unseen);
   }
