@@ -67,11 +67,9 @@ std::string UnknownFlag(const std::string& argument, const CommandDescription& c
          (nearest.empty() ? ". " : "; did you mean --" + nearest + "? ") + See(command.name);
 }
 
-// Returns a hint for a word that may have been meant as the value of a boolean.
-std::string BooleanHint(const std::string& word, const Flags& flags) {
-  const auto boolean =
-      std::find_if(flags.begin(), flags.end(), [](const Flag& flag) { return flag.IsBoolean(); });
-  if ((word != "true" && word != "false") || boolean == flags.end()) return ". ";
+// Returns a hint for a word that may have been meant as the value of `boolean`; nullptr: of none.
+std::string BooleanHint(const std::string& word, const Flag* boolean) {
+  if ((word != "true" && word != "false") || boolean == nullptr) return ". ";
   return ": a boolean takes its value by \"=\", as in --" + boolean->name + "=" + word + ". ";
 }
 
@@ -83,7 +81,8 @@ std::string UnknownCommand(const std::string& word) {
   }
   const std::string nearest = word == "describe" ? "check" : Nearest(word, known);
   return "unknown command " + Quoted(word) +
-         (nearest.empty() ? BooleanHint(word, AllFlags()) : "; did you mean " + nearest + "? ") +
+         (nearest.empty() ? BooleanHint(word, FindFlagOfAny(&Flag::IsBoolean))
+                          : "; did you mean " + nearest + "? ") +
          See("");
 }
 
@@ -136,13 +135,13 @@ bool LooksLikeFlag(std::string_view value) { return value.starts_with("--"); }
 // `given` includes the dashes.
 std::string NeedsValue(const std::string& given, const CommandDescription& command) {
   const std::string name = given.substr(std::min(given.find_first_not_of('-'), given.size()));
-  std::string placeholder = "VALUE";
-  for (const Flags* flags : {&AllFlags(), &command.flags}) {
-    for (const Flag& flag : *flags) {
-      if (name == flag.name || name == std::string(1, flag.letter)) placeholder = flag.placeholder;
-    }
-  }
-  return given + " needs a value: " + given + (given.size() == 2 ? " " : "=") + placeholder;
+  const auto is_it = [&](const Flag& flag) {
+    return name == flag.name || name == std::string(1, flag.letter);
+  };
+  const Flag* flag = FindFlag(command.flags, is_it);
+  if (flag == nullptr) flag = FindFlagOfAny(is_it);
+  return given + " needs a value: " + given + (given.size() == 2 ? " " : "=") +
+         (flag == nullptr ? "VALUE" : flag->placeholder);
 }
 
 Words FlagErrors(const Scanned& scanned, const CommandDescription& command) {
@@ -184,8 +183,9 @@ std::string CommandsWith(const std::string& flag) {
 
 std::string UnexpectedWord(const CommandDescription& command, const std::string& word,
                            bool lacks_program = false) {
-  const std::string hint =
-      lacks_program ? ": a program comes after --. " : BooleanHint(word, command.flags);
+  const std::string hint = lacks_program
+                               ? ": a program comes after --. "
+                               : BooleanHint(word, FindFlag(command.flags, &Flag::IsBoolean));
   return command.name + ": unexpected " + Quoted(word) + hint + See(command.name);
 }
 

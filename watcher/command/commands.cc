@@ -64,23 +64,20 @@ const CommandDescription* FindCommand(std::string_view name) {
   return found == Commands().end() ? nullptr : &*found;
 }
 
-const Flag* FindFlag(const Flags& flags, std::string_view name) {
-  const auto found = std::find_if(flags.begin(), flags.end(),
-                                  [name](const Flag& one) { return one.name == name; });
+const Flag* FindFlag(const Flags& flags, const IsFlag& is_it) {
+  const auto found = std::find_if(flags.begin(), flags.end(), is_it);
   return found == flags.end() ? nullptr : &*found;
 }
 
-const Flags& AllFlags() {
-  static const Flags flags = [] {
-    Flags all;
-    for (const CommandDescription& command : Commands()) {
-      for (const Flag& flag : command.flags) {
-        if (FindFlag(all, flag.name) == nullptr) all.push_back(flag);
-      }
-    }
-    return all;
-  }();
-  return flags;
+const Flag* FindFlag(const Flags& flags, std::string_view name) {
+  return FindFlag(flags, [name](const Flag& one) { return one.name == name; });
+}
+
+const Flag* FindFlagOfAny(const IsFlag& is_it) {
+  for (const CommandDescription& command : Commands()) {
+    if (const Flag* flag = FindFlag(command.flags, is_it)) return flag;
+  }
+  return nullptr;
 }
 
 const CommandDescription& Program() {
@@ -125,13 +122,11 @@ GivenFlag ReadFlag(const std::string& argument) {
   const std::size_t name = is_long ? 2 : 1;
   const std::size_t end = is_long ? std::min(argument.find('=', name), argument.size()) : 2;
   const std::string given = argument.substr(name, end - name);
-  for (const Flag& flag : AllFlags()) {
-    const bool is_it = is_long ? flag.name == given : std::string(1, flag.letter) == given;
-    if (!is_it) continue;
-    if (end == argument.size()) return {&flag, std::nullopt};
-    return {&flag, argument.substr(argument[end] == '=' ? end + 1 : end)};
-  }
-  return {};
+  const Flag* flag = FindFlagOfAny([&](const Flag& one) {
+    return is_long ? one.name == given : std::string(1, one.letter) == given;
+  });
+  if (flag == nullptr || end == argument.size()) return {flag, std::nullopt};
+  return {flag, argument.substr(argument[end] == '=' ? end + 1 : end)};
 }
 
 std::vector<std::string> SplitLetters(std::string argument) {

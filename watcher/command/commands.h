@@ -3,6 +3,7 @@
 // and the man page are made of the rows.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,9 +64,14 @@ struct CommandDescription {
 const std::vector<CommandDescription>& Commands();
 // By its name or an alias; nullptr if there is none.
 const CommandDescription* FindCommand(std::string_view name);
-const Flag* FindFlag(const Flags& flags, std::string_view name);  // nullptr if there is none
-const Flags& AllFlags();                                          // each name once
-const CommandDescription& Program();                              // the program as a whole
+
+using IsFlag = std::function<bool(const Flag&)>;
+// The first flag of some flags, or of all commands; nullptr if there is none.
+const Flag* FindFlag(const Flags& flags, const IsFlag& is_it);
+const Flag* FindFlag(const Flags& flags, std::string_view name);
+const Flag* FindFlagOfAny(const IsFlag& is_it);
+
+const CommandDescription& Program();  // the program as a whole
 
 // The program as it is called: "cluster-watcher", or as a plugin "kubectl cluster-watcher".
 std::string CalledAs();
@@ -74,7 +80,7 @@ std::string AsCalled(std::string text);
 
 // A flag in one argument: "--poll-interval", "--poll-interval=5s", "-n", "-nspark" or "-n=spark".
 struct GivenFlag {
-  const Flag* flag = nullptr;  // one of AllFlags; nullptr: unknown
+  const Flag* flag = nullptr;  // of the first command that has it; nullptr: unknown
   std::optional<std::string> value;
 };
 GivenFlag ReadFlag(const std::string& argument);
