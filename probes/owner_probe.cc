@@ -243,7 +243,10 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
     return sight;
   }
   const KubeObject object{type, *std::move(meta)};
-  if (StandsForItsController(type) && object.meta.Controller() != nullptr) {
+  // Each redeploy of a DeploymentConfig makes another ReplicationController.
+  const bool is_one_deploy = query.is_behind && type.kind == "ReplicationController";
+  const bool stands_for_it = StandsForItsController(type) || is_one_deploy;
+  if (stands_for_it && object.meta.Controller() != nullptr) {
     return FollowController(object, query, freshness, patience);
   }
   auto fields = reader_.Read(object, item, freshness, patience);
@@ -281,7 +284,8 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
   return sight;
 }
 
-// Takes at most two steps: from a Pod to its ReplicaSet, and from there to the Deployment.
+// Takes at most two steps: from a Pod to its ReplicaSet or ReplicationController, and from there to
+// the Deployment or DeploymentConfig.
 OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQuery& query,
                                         Freshness freshness, const Patience& patience) {
   const OwnerReference& controller = *object.meta.Controller();
@@ -310,6 +314,7 @@ OwnerSight OwnerProbe::FollowController(const KubeObject& object, const OwnerQue
   OwnerQuery behind = query;
   behind.name = {LowerCase((*type)->kind), (*type)->group, controller.name};
   behind.recorded.reset();
+  behind.is_behind = true;
   sight = Found(**type, behind, item, freshness, patience);
   sight.evidence = {EvidenceOf((*type)->kind, "found", *found, item)};
   sight.followed_controller = true;
@@ -327,8 +332,8 @@ void OwnerProbe::ConfirmAbsence(const std::vector<ResourceType>& types, const Ow
       return SetUnknown(sight, "the definition of " + type.QualifiedName() + " is being deleted");
     }
   }
-  // A pod means what controls it, which may be there with another pod by now.
-  if (!query.recorded && IsPod(types.front())) {
+  // A pod means what controls it, which may be there with another pod by now; a ReplicaSet, too.
+  if (!query.recorded && StandsForItsController(types.front())) {
     auto maker = reader_.FindMaker(query.ns, query.name.name, query.cluster, patience);
     if (!maker) return SetUnknown(sight, maker.error());
     if (!maker->empty()) {

@@ -52,6 +52,7 @@ struct OwnerQuery {
   std::optional<CompletedWhen> completed_when;  // for custom resources
   std::string container = {};  // of a Pod: it has completed once this has; empty: as a whole
   ClusterOfPods cluster = {};  // its own pods don't count as the owner's
+  bool is_behind = false;      // what is looked for controls what was named
 };
 
 // An answer of the API server that an observation rests on.

@@ -77,9 +77,14 @@ bool IsWatcherImage(std::string_view image) {
 
 bool HasWatcherName(JsonValue container) { return container["name"].AsString() == kWatcher; }
 
+// By its image, or by a setting that no other program has.
 bool LooksLikeWatcher(const PodContainer& container) {
-  return IsWatcherImage(container.self["image"].AsString().value_or("")) ||
-         container.Flag("--owner") || container.Variable("CLUSTER_WATCHER_OWNER");
+  if (IsWatcherImage(container.self["image"].AsString().value_or(""))) return true;
+  const auto variables = container.self["env"].Elements();
+  return container.Flag("--owner") || container.Flag("--owner-namespace") ||
+         std::any_of(variables.begin(), variables.end(), [](JsonValue variable) {
+           return variable["name"].AsString().value_or("").starts_with("CLUSTER_WATCHER_");
+         });
 }
 
 }  // namespace

@@ -35,11 +35,12 @@ fs::path VersionOf(const std::string& path) {
 Result<TextMap> ReadDirectory(const fs::path& directory) {
   TextMap data;
   std::error_code error;
+  std::error_code not_followed;  // reading it says why
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string key = entry->path().filename().string();
     // Kubernetes' own files and directories.
-    if (key.starts_with("..") || entry->is_directory()) continue;
+    if (key.starts_with("..") || entry->is_directory(not_followed)) continue;
     Result<std::string> text = ReadFile(entry->path().string(), kFileLimit);
     if (!text) return Failure(text.error().message);
     data[key] = WithoutNewline(*std::move(text));

@@ -18,6 +18,8 @@ namespace cluster_watcher {
 namespace {
 
 constexpr std::string_view kDefaultPrefix = "default.";
+// Others than the pod's own watcher, as `sweep`, would look for another driver.
+constexpr std::string_view kOfOneCluster[] = {"owner", "owner-kind", "owner-namespace"};
 // The last port that is tried, kPortsTried - 1 above the first, must be valid, too.
 constexpr int kLeastPort = 1024;
 constexpr int kMostPort = 65'526;
@@ -167,6 +169,12 @@ ResolvedInjectionSettings ResolveInjectionSettings(const TextMap& data) {
       if (text.size() > kLongestDefault) {
         resolved.errors.push_back(key + " is longer than " + std::to_string(kLongestDefault) +
                                   " bytes: what is so long belongs on the pod");
+      }
+      if (std::ranges::find(kOfOneCluster, name) != std::end(kOfOneCluster)) {
+        resolved.errors.push_back(key +
+                                  ": whose a cluster is, its master's pod says: annotate that "
+                                  "with " +
+                                  annotation::kPrefix + name);
       }
       settings.defaults[name] = text;
       annotations[annotation::kPrefix + name] = text;

@@ -68,7 +68,7 @@ int RunUntil(StopOnSignal& stop, const Invocation& invocation, const Environment
     case Command::kUnhold:
       return RunUnhold(invocation, environment, stop.token());
     case Command::kList:
-      return RunList(invocation, environment, stop.token());
+      return EndedBy(stop, RunList(invocation, environment, stop.token()));
     case Command::kCheck:
       return RunCheck(invocation, environment, stop.token());
     case Command::kDoctor:

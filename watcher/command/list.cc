@@ -28,6 +28,7 @@ constexpr Duration kBetweenTables{2'000};
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 using Rows = std::vector<ClusterRow>;
+using Texts = std::vector<std::string>;
 using Lines = std::map<std::string, std::string>;  // by namespace and name
 
 // The terminal that stdout is; nullopt: it is none.
@@ -102,7 +103,8 @@ class Lister {
       if (!found) return DriverOutcome::Of(DriverExit::kFailed, found.error());
     }
     Rows rows;
-    const auto failed = names_.empty() ? ReadAll(rows) : ReadNamed(rows, outcome.warnings);
+    const auto failed =
+        names_.empty() ? ReadAll(rows, outcome.warnings) : ReadNamed(rows, outcome.warnings);
     if (failed) return *failed;
     std::stable_sort(rows.begin(), rows.end(), [](const ClusterRow& one, const ClusterRow& other) {
       return std::tie(one.ns, one.cluster) < std::tie(other.ns, other.cluster);
@@ -116,7 +118,7 @@ class Lister {
   }
 
   // Reads from lists, but what isn't there of a framework.
-  std::optional<DriverOutcome> ReadAll(Rows& rows) {
+  std::optional<DriverOutcome> ReadAll(Rows& rows, Texts& unread) {
     const auto profiles = session_.ProfilesMeant();
     if (!profiles) return DriverOutcome::Of(DriverExit::kFailed, profiles.error());
     for (const SharedProfile& profile : *profiles) {
@@ -127,13 +129,15 @@ class Lister {
       }
       filter_.profile = profile;
       const ListedTools cached(session_, filter_.ns, profile->cluster_label);
-      if (auto failed = Read(cached.tools, rows)) return failed;
+      if (auto failed = Read(cached.tools, rows, unread)) return failed;
     }
     return std::nullopt;
   }
 
-  // `missing`: of each name that isn't found.
-  std::optional<DriverOutcome> ReadNamed(Rows& rows, std::vector<std::string>& missing) {
+  // `unread`: of each name that isn't found, too.
+  std::optional<DriverOutcome> ReadNamed(Rows& rows, Texts& unread) {
+    const std::string used =
+        filter_.app ? " that " + filter_.app->ToText() + " uses" : std::string();
     for (const std::string& name : names_) {
       filter_.cluster = name;
       filter_.profile = session_.cluster().profile;
@@ -142,18 +146,19 @@ class Lister {
         if (!found) return std::move(found).error();
         if (*found) filter_.profile = *std::move(found);
       }
-      const std::size_t before = rows.size();
-      if (auto failed = Read(session_.tools(), rows)) return failed;
-      if (rows.size() == before) missing.push_back("no cluster " + name);
+      const std::size_t before = rows.size() + unread.size();
+      if (auto failed = Read(session_.tools(), rows, unread)) return failed;
+      if (rows.size() + unread.size() == before) unread.push_back("no cluster " + name + used);
     }
     return std::nullopt;
   }
 
-  // Adds what the filter lets pass.
-  std::optional<DriverOutcome> Read(const DriverTools& tools, Rows& rows) {
+  // Adds what the filter lets pass, and why one can't be read.
+  std::optional<DriverOutcome> Read(const DriverTools& tools, Rows& rows, Texts& unread) {
     auto read = ListClusters(tools, session_.with_annotations(), filter_);
     if (!read) return DriverOutcome::Of(DriverExit::kFailed, read.error());
-    std::move(read->begin(), read->end(), std::back_inserter(rows));
+    std::move(read->rows.begin(), read->rows.end(), std::back_inserter(rows));
+    std::move(read->unread.begin(), read->unread.end(), std::back_inserter(unread));
     return std::nullopt;
   }
 

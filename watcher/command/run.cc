@@ -162,14 +162,15 @@ class Runner {
     const ListedTools listed(*session_, cluster.ns, cluster.label());
     return NameOfItsCluster(session_->tools(), listed.tools, *options_.app, *profiles, cluster.ns);
   }
-  // Makes the session again, about the cluster as far as it is known.
+  // Makes the session again, about the cluster as far as it is known, with the same API server.
   std::optional<int> Connect(const std::stop_token& stop) {
     Invocation of_cluster = invocation_;
     of_cluster.cluster = options_.cluster.name;
     of_cluster.flags.erase("cluster");
     if (invocation_.options.at("verbose") == "true") of_cluster.flags.emplace("log-level", "info");
     if (!of_cluster.cluster.empty()) of_cluster.flags["cluster"] = of_cluster.cluster;
-    Session session = MakeSession(of_cluster, environment_);
+    Session session =
+        MakeSession(of_cluster, environment_, session_ ? &session_->server() : nullptr);
     if (!session.errors.empty()) return PrintErrors(session.errors, kRunFailedExit);
     session_ = std::make_unique<DriverSession>(std::move(session), stop);
     const auto failed = session_->FindWords();

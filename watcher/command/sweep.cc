@@ -74,7 +74,7 @@ DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                               {ns, me, std::move(words)}, reporter.Listener());
   if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error());
   DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));
-  if (progress->failed > 0) outcome.exit = DriverExit::kFailed;
+  if (progress->failed > 0 || progress->open() > 0) outcome.exit = DriverExit::kFailed;
   return outcome;
 }
 
@@ -97,8 +97,7 @@ std::string SweepSummary(const SweepProgress& progress, bool dry_run) {
   text += counted(progress.deleted, deleted) + ", " + counted(kept, "kept") + reasons;
   if (progress.failed > 0) text += ", " + counted(progress.failed, "failed");
   text += ", " + counted(progress.watched, "watched over");
-  const std::size_t open = progress.clusters - progress.watched - progress.settled;
-  if (open > 0) text += ", " + counted(open, "to be settled");
+  if (progress.open() > 0) text += ", " + counted(progress.open(), "to be settled");
   if (progress.claims > 0) {
     text += "; " + counted(progress.claims, progress.claims == 1 ? "claim " : "claims ") + deleted;
   }

@@ -64,8 +64,9 @@ Result<Done, ApiError> Unlabel(const DriverTools& tools, const ClusterId& cluste
 
 // Takes the label off the owner, which was read before somebody labelled it. An owner that is gone
 // has none.
-Result<Done, ApiError> TakeLabelOff(const DriverTools& tools, const ClusterId& cluster,
+Result<Done, ApiError> TakeLabelOff(DriverTools tools, const ClusterId& cluster,
                                     const KubeObject& owner) {
+  tools.stop = {};  // to be told to stop may be why it is taken off
   auto now = ReadMetaAgain(tools.client, owner, tools.Reads());
   if (!now && now.error().failure == ApiFailure::kNotFound) return Done{};
   if (!now) return Unexpected{std::move(now).error()};

@@ -108,6 +108,12 @@ Result<std::optional<ClusterRow>, ApiError> ReadRow(
   return std::optional(std::move(row));
 }
 
+// Whether the reads of other clusters would fail, too. What can't be read of one, as the kind of
+// what stands above its master, says nothing of those.
+bool FailsForAll(const ApiError& error) {
+  return error.failure != ApiFailure::kUnexpected && IsTransient(error.failure);
+}
+
 }  // namespace
 
 // By what carries the cluster label, of the kinds that make a cluster, and by the custom resources
@@ -150,9 +156,9 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
   return names;
 }
 
-Result<std::vector<ClusterRow>, ApiError> ListClusters(
-    const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
-    const ClusterFilter& filter) {
+Result<ClusterRows, ApiError> ListClusters(const DriverTools& tools,
+                                           const SettingsInForce::WithAnnotations& settings,
+                                           const ClusterFilter& filter) {
   std::optional<Application> app;
   if (filter.app) {
     app = FindApplication(tools.client, tools.discovery, *filter.app, filter.ns, tools.Reads());
@@ -163,14 +169,21 @@ Result<std::vector<ClusterRow>, ApiError> ListClusters(
   Result<ClusterNames, ApiError> names = ClusterNames{{filter.ns, filter.cluster}};
   if (filter.cluster.empty()) names = FindClusterNames(tools, filter.profile, filter.ns);
   if (!names) return Unexpected{std::move(names).error()};
-  std::vector<ClusterRow> rows;
+  ClusterRows listed;
   for (const auto& [ns, name] : *names) {
-    if (tools.stop.stop_requested()) break;
     auto row = ReadRow(tools, settings, {ns, filter.profile, name}, app, filter);
-    if (!row) return Unexpected{std::move(row).error()};
-    if (*row) rows.push_back(**std::move(row));
+    if (tools.stop.stop_requested()) {
+      return Unexpected{ApiError{ApiFailure::kStopped, kToldToStop, std::nullopt}};
+    }
+    if (!row && FailsForAll(row.error())) return Unexpected{std::move(row).error()};
+    if (!row) {
+      listed.unread.push_back("cluster " + name + " in namespace " + ns + ": " +
+                              row.error().message);
+    } else if (*row) {
+      listed.rows.push_back(**std::move(row));
+    }
   }
-  return rows;
+  return listed;
 }
 
 Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
@@ -183,8 +196,8 @@ Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& to
   for (const auto& [of, name] : *names) {
     const ClusterId cluster{of, profile, name};
     const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
-    if (!view) return Unexpected{view.error()};
-    if (BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);
+    if (!view && FailsForAll(view.error())) return Unexpected{view.error()};
+    if (view && BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);
   }
   return own;
 }

@@ -48,12 +48,18 @@ struct ClusterFilter {
   std::function<Result<bool, ApiError>(const KubeObject&)> selects = {};
 };
 
-// Lists them, sorted. `settings` resolves the command's with the annotations of a cluster's pod.
+struct ClusterRows {
+  std::vector<ClusterRow> rows;     // sorted
+  std::vector<std::string> unread;  // why one that there is couldn't be read
+};
+
+// Lists them. `settings` resolves the command's with the annotations of a cluster's pod.
 // `tools` may answer from lists (CachedLists): verdicts are without confirmations.
-// Fails if it isn't known which clusters there are, or who `app` is.
-Result<std::vector<ClusterRow>, ApiError> ListClusters(
-    const DriverTools& tools, const SettingsInForce::WithAnnotations& settings,
-    const ClusterFilter& filter);
+// Fails if it isn't known which clusters there are, or who `app` is, if the API server fails for
+// the moment, and if it is told to stop.
+Result<ClusterRows, ApiError> ListClusters(const DriverTools& tools,
+                                           const SettingsInForce::WithAnnotations& settings,
+                                           const ClusterFilter& filter);
 
 // Finds which clusters there are in the words of `profile`, by namespace and name; in all
 // namespaces if `ns` is empty.
@@ -62,7 +68,8 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
                                                 const SharedProfile& profile,
                                                 const std::string& ns);
 
-// Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted.
+// Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted, as far
+// as they may be read.
 Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
                                                            const SharedProfile& profile,
                                                            const std::string& ns,

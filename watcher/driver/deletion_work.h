@@ -6,9 +6,6 @@
 
 namespace cluster_watcher {
 
-// Begins the error of a deletion that was told to stop.
-inline constexpr char kToldToStop[] = "told to stop";
-
 // All of it is about one cluster.
 struct DeletionWork {
   const DriverTools& driver;

@@ -16,6 +16,9 @@ namespace cluster_watcher {
 // Between two looks at what is waited for.
 inline constexpr Duration kBetweenLooks{1'000};
 
+// Begins the error of what was told to stop.
+inline constexpr char kToldToStop[] = "told to stop";
+
 struct DriverTools {
   KubeClient& client;
   Discovery& discovery;

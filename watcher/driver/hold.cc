@@ -46,12 +46,12 @@ Result<KubeObject, ApiError> Find(const DriverTools& tools, const HoldTarget& ta
   return Unexpected{ApiError{ApiFailure::kNotFound, why, std::nullopt}};
 }
 
-// Writes the annotations on what is held, as it is then.
-Result<Done, ApiError> Write(const DriverTools& tools, KubeObject object,
-                             const AnnotationChanges& changes) {
+// Writes the annotations on what is held, as it is then. Returns when, by the API server's clock.
+Result<std::optional<WallTime>, ApiError> Write(const DriverTools& tools, KubeObject object,
+                                                const AnnotationChanges& changes) {
   for (int writes = 1;; ++writes) {
     const auto written = WriteMeta(tools.client, object, {{}, changes});
-    if (written) return Done{};
+    if (written) return written->server_time;
     if (written.error().failure != ApiFailure::kConflict || writes == kMostWrites) {
       return Unexpected{written.error()};
     }
@@ -103,7 +103,14 @@ DriverOutcome WriteHold(const DriverTools& tools, Observer& observer, const Hold
     AnnotationChanges changes = {{annotation::kHoldUntil, until},
                                  {annotation::kHoldReason, std::nullopt}};
     if (!order.reason.empty()) changes[annotation::kHoldReason] = order.reason;
-    if (auto written = Write(tools, *object, changes); !written) return Refused(written.error());
+    const auto written = Write(tools, *object, changes);
+    if (!written) return Refused(written.error());
+    if (*written && **written >= end) {
+      return DriverOutcome::Of(DriverExit::kFailed,
+                               NameOf(target) + " is not held: the hold ends at " + until +
+                                   ", and by the API server's clock it is " +
+                                   FormatTime(**written) + ": set this machine's clock right");
+    }
   }
   const std::string else_it_would = target.is_namespace() ? "" : WithoutHold(tools, observer);
   return DriverOutcome::Said(NameOf(target) + " is held until " + until + else_it_would);

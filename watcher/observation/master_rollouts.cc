@@ -58,8 +58,8 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
   asked_.clear();
   auto& ambiguities = look.facts.ambiguities;
   const auto compare = [&](const std::string& what, const WatcherOrders& orders,
-                           bool may_lead_nowhere) {
-    const auto another = NamesAnotherDriver(look, orders);
+                           const std::string& ns_unsaid, bool may_lead_nowhere) {
+    const auto another = NamesAnotherDriver(look, orders, ns_unsaid);
     const auto nowhere = may_lead_nowhere ? LeadsNowhere(look, orders) : std::nullopt;
     if (!another && !nowhere) return;
     const Next next{what, nowhere ? *nowhere : *another, &orders};
@@ -69,7 +69,7 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
   if (around.pods_to_come) {
     const bool is_older = AgeOfPod(look, around) == PodAge::kOlder;
     if (is_older || around.pods_to_come->are_rolled_out) {
-      compare("the pod template of " + look.root->Describe(), around.pods_to_come->orders,
+      compare("the pod template of " + look.root->Describe(), around.pods_to_come->orders, "",
               is_older);
     }
   }
@@ -89,7 +89,8 @@ void MasterRollouts::Find(Snapshot& look, const Surroundings& around, const Clus
     }
     const JsonValue pod = answers[i]->document.root();
     if (!IsRunning(pod)) continue;
-    compare("the other " + others[i]->Describe(), ReadWatcherOrders(pod), false);
+    // An admission has given a pod all that it will have.
+    compare("the other " + others[i]->Describe(), ReadWatcherOrders(pod), settings_->ns, false);
   }
 }
 

@@ -25,17 +25,22 @@ void CompareRootOwner(const std::optional<OwnerName>& given, Snapshot& snapshot)
   facts.root_owner_agrees = named && NamesOwner(snapshot, *named, "");
 }
 
-// From outside of the pods not all settings are seen: not those that the injection gives a pod that
-// isn't made, nor those within a shell's words.
+// From outside of the pods not all settings are seen: not those within a shell's words.
 void LookForOwnerElsewhere(const Settings& settings, Snapshot& snapshot) {
   const auto& recorded = snapshot.marks.owner;
-  if (!settings.pod.empty() || !settings.owner_namespace.empty() || !snapshot.owner_name) return;
-  if (!recorded || recorded->ns == snapshot.owner_ns) return;
+  if (!settings.pod.empty() || !snapshot.owner_name || !recorded) return;
   if (!recorded->IsFor(*snapshot.owner_name, recorded->ns)) return;
+  const bool may_be_of_any_kind = snapshot.owner_name->IsBare() && settings.owner_kind.empty();
+  const bool is_another_kind =
+      may_be_of_any_kind && snapshot.facts.owner && !snapshot.facts.owner->is_of_recorded_kind;
+  const bool is_elsewhere = settings.owner_namespace.empty() && recorded->ns != snapshot.owner_ns;
+  if (!is_another_kind && !is_elsewhere) return;
   snapshot.pod_says.unseen =
-      "its watcher has seen the owner in namespace " + Quoted(recorded->ns) +
-      ", and no setting that is seen from here says so: annotate the master's pod template "
-      "cluster-watcher/owner-namespace";
+      "its watcher has seen the owner as " + recorded->ToText() + " in namespace " +
+      Quoted(recorded->ns) +
+      ", and no setting that is seen from here leads there: annotate the master's pod template "
+      "with cluster-watcher/" +
+      (is_elsewhere ? "owner-namespace" : "owner-kind");
 }
 
 }  // namespace

@@ -85,11 +85,13 @@ std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders) {
   return *owner;
 }
 
-std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next) {
+std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next,
+                                              const std::string& ns_unsaid) {
   if (!look.owner_name || next.owner.empty()) return std::nullopt;
   if (Described(next) == Described(look.pod_says.orders)) return std::nullopt;
   const auto owner = OwnerNamedBy(next);
-  if (owner && NamesOwner(look, *owner, next.owner_namespace)) return std::nullopt;
+  const std::string& ns = next.owner_namespace.empty() ? ns_unsaid : next.owner_namespace;
+  if (owner && NamesOwner(look, *owner, ns)) return std::nullopt;
   return "names another owner, " + Described(next);
 }
 

@@ -38,8 +38,9 @@ std::string AddSettingsOfWatcher(JsonValue pod, TextMap& annotations);
 std::optional<OwnerName> OwnerNamedBy(const WatcherOrders& orders);
 
 // Says how `next` leads to another driver than the owner of the look ("names another owner, …");
-// nullopt: it doesn't.
-std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next);
+// nullopt: it doesn't. `ns_unsaid`: the owner's namespace where they say none; empty: any.
+std::optional<std::string> NamesAnotherDriver(const Snapshot& look, const WatcherOrders& next,
+                                              const std::string& ns_unsaid);
 
 // Says how `next` leads to no driver ("names no owner"), where ours leads to one; nullopt: it
 // doesn't.

@@ -382,8 +382,7 @@ void Observer::FindAlsoRunning(Snapshot& snapshot, const Patience& patience) {
   const auto& owner = snapshot.facts.owner;
   const bool is_said = snapshot.facts.app_status == "completed";
   if (!is_said || !snapshot.GoesOn() || !owner || !owner->object) return;
-  const bool is_caller = !caller_.uid.empty() || !caller_.name.empty();
-  if (is_caller && owner->fields.pods_to_complete > 1) {
+  if (owner->fields.pods_to_complete > 1) {
     snapshot.facts.also_running = owner->object->Describe() + ", of which " +
                                   std::to_string(owner->fields.pods_to_complete) +
                                   " pods have yet to succeed,";

@@ -20,6 +20,7 @@ constexpr Duration kLongestWait = std::chrono::hours(1);
 constexpr const char* kOutlasts =
     "its grace period outlasts a sweep, which waits for an hour at most: give the sweep "
     "--grace-period or --confirmations, or delete it";
+constexpr const char* kIsStopped = "the sweep was told to stop";
 
 Swept Failed(std::string why) { return {Swept::What::kFailed, "", std::move(why)}; }
 
@@ -62,7 +63,7 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
 
 std::optional<Swept> SweptCluster::Step() {
   const Snapshot look = observer_.SureLook(driver_.stop);
-  if (IsStopped()) return Swept::KeptFor("the sweep was told to stop");
+  if (IsStopped()) return Failed(kIsStopped);
   if (look.missing == Missing::kCluster) return Swept::KeptFor("it is gone");
   if (!look.root && look.root_changed) return Swept::KeptFor("it changes");
   if (!look.root) {
@@ -123,7 +124,7 @@ Result<std::string, ApiError> SweptCluster::WhyNotItsPods(const Snapshot& look) 
 std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if ((*settings_)->dry_run) return WouldBe(look);
   const Decision decision = engine_.Decide(look, driver_.stop);
-  if (IsStopped()) return Swept::KeptFor("the sweep was told to stop");
+  if (IsStopped()) return Failed(kIsStopped);
   if (decision.abandoned() && look.marks.phase == Phase::kWatching && IsDueTooLate()) {
     return Swept::KeptFor(kOutlasts);
   }
@@ -202,7 +203,7 @@ Swept SweptCluster::WouldBe(const Snapshot& look) {
 std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Decision& decision) {
   if (IsStopped()) {
     engine_.TakeMarksOff(me_, *look.root);
-    return Swept::KeptFor("the sweep was told to stop");
+    return Failed(kIsStopped);
   }
   if (!engine_.given_up().empty()) return Failed(engine_.given_up());
   const auto& unmarked = engine_.unmarked();

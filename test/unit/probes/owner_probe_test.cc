@@ -1194,6 +1194,22 @@ TEST_F(PodOwnerTest, MeansWhatControlsIt) {
   }
 }
 
+// A DeploymentConfig makes a ReplicationController for each redeploy.
+TEST_F(PodOwnerTest, MeansTheConfigAboveItsController) {
+  const ResourceType& controllers = TypeOf("rc");
+  const ResourceType& configs = TypeOf("dc");
+  api_.transport.On(ListBob("pod"),
+                    OneBob("pod", R"("spec":{})", ControlledBy(controllers, "bob-1", "u-rc")));
+  api_.transport.On(ApiRequest::Get(controllers, "lab", "bob-1"),
+                    ObjectAnswer(controllers, "lab", "bob-1", "u-rc",
+                                 ControlledBy(configs, "bob", "u-dc"), kNoReplica));
+  api_.transport.On(ApiRequest::Get(configs, "lab", "bob"),
+                    ObjectAnswer(configs, "lab", "bob", "u-dc", "", kWantsOneReplica));
+  const OwnerSight sight = Look(Query("pod/bob"));
+  ExpectObservation(sight, "active", sight.detail.c_str());
+  EXPECT_EQ(sight.object ? sight.object->Describe() : "", "deploymentconfig.apps.openshift.io/bob");
+}
+
 TEST_F(PodOwnerTest, WhatRunsNoDriverIsNotFollowed) {
   for (const char* kind : {"configmap", "pod"}) {
     api_.transport.Forget();
@@ -1289,6 +1305,11 @@ TEST_F(PodOwnerTest, OneThatWasNeverSeenMayHaveBeenAWorkloads) {
   ExpectObservation(look(query, Refused(403)), "unknown", "not allowed");
   query.recorded = RecordedOwner{"pod", "lab", pod, "u-pod", std::nullopt, "", ""};
   ExpectObservation(look(query, listed(cases[0])), "absent", "it was seen by itself");
+  const std::string set = "bobby-5f7bcdfghj";
+  look(query, listed(cases[0]));
+  api_.transport.On(ApiRequest::ListByName(TypeOf("rs"), "lab", set, Freshness::kConsistent),
+                    ListAnswer(TypeOf("rs"), {}));
+  ExpectObservation(Look(Query("rs/" + set)), "unknown", "an old revision's ReplicaSet");
 }
 
 TEST_F(OwnerProbeTest, APodOfItsOwnIsTheOwner) {

@@ -25,7 +25,11 @@ TEST(WaitsForItsWatcher, WhereThatIsAnInitContainerAndNoSidecar) {
   const std::string sidecar = R"(,{"name":"cluster-watcher","image":"x","restartPolicy":"Always"})";
   const std::string by_image = R"(,{"name":"w","image":"r.io/cluster-watcher:1"})";
   const std::string by_owner = R"(,{"name":"w","image":"x","args":["--owner=job/a"]})";
-  for (const std::string& one : {plain, by_image, by_owner}) {
+  const std::string by_setting =
+      R"(,{"name":"w","image":"x","env":[{"name":"CLUSTER_WATCHER_DRY_RUN","value":"true"}]})";
+  const std::string by_namespace =
+      R"(,{"name":"w","image":"x","args":["watch","--owner-namespace","drivers"]})";
+  for (const std::string& one : {plain, by_image, by_owner, by_setting, by_namespace}) {
     EXPECT_TRUE(waits(one, "")) << one;
     EXPECT_TRUE(waits(one, "", initialized("False"))) << one;
     EXPECT_FALSE(waits(one, "", initialized("True"))) << "the regular ones have begun";

@@ -55,6 +55,9 @@ TEST_F(InjectionConfigTest, AnUnreadableKeyIsAnError) {
   fs::create_directory(Path("map"));
   fs::create_symlink("nowhere", Path("map/image"));
   EXPECT_EQ(ErrorOf(Path("map")), "map/image can't be read: No such file or directory");
+  fs::create_directory(Path("loop"));
+  fs::create_symlink("image", Path("loop/image"));
+  EXPECT_EQ(ErrorOf(Path("loop")), "loop/image can't be read: Too many levels of symbolic links");
   EXPECT_EQ(ErrorOf(Path("missing")), "missing can't be read: No such file or directory");
 }
 

@@ -95,6 +95,11 @@ TEST(InjectionSettings, NameWhatIsWrong) {
   const auto too_long = ErrorsWith("default.owner", long_text);
   ASSERT_FALSE(too_long.empty());
   EXPECT_NE(too_long[0].find("default.owner is longer than 4096"), std::string::npos);
+  for (const char* key : {"default.owner", "default.owner-kind", "default.owner-namespace"}) {
+    const auto of_all = ErrorsWith(key, "job");
+    ASSERT_EQ(of_all.size(), 1u) << "sweep would look for the driver elsewhere";
+    EXPECT_NE(of_all[0].find("annotate that with cluster-watcher/owner"), std::string::npos);
+  }
   ASSERT_EQ(ResolveInjectionSettings({}).errors.size(), 1u);
   EXPECT_NE(ResolveInjectionSettings({}).errors[0].find("image: give"), std::string::npos);
 }

@@ -145,6 +145,18 @@ TEST_F(ClaimTest, ALabelThatCanNotBeTakenOffAgainIsSaid) {
       << outcome.warnings[0];
 }
 
+TEST_F(ClaimTest, ToldToStopBehindItsLabelItTakesThatOff) {
+  std::stop_source stop;
+  kubernetes_.on_answer = [&](const Request& request, const User&, small_kubernetes::Response&) {
+    if (request.method == "PATCH" && request.target.starts_with(kDriver)) stop.request_stop();
+  };
+  const DriverTools tools{client_, discovery_, clock_, stop.get_token()};
+  const DriverOutcome outcome = Claim(tools, cluster_, *OwnerName::Parse("deployment/bob"), false);
+  EXPECT_NE(outcome.exit, DriverExit::kDone);
+  EXPECT_EQ(Joined(outcome.warnings), "");
+  EXPECT_EQ(LabelOf(kDriver, kUses), "");
+}
+
 // It is condemned between the look behind the label and the write of the root.
 TEST_F(ClaimTest, ACondemnationWinsOverALateWrite) {
   kubernetes_.on_request = [&](const Request& request, const User&) {

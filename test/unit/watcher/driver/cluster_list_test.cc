@@ -16,10 +16,12 @@ class ClusterListTest : public DriverLab {
     CachedLists lists(transport_, filter.ns, "oshinko-cluster");
     KubeClient client(lists, tokens_source_, [](const RequestRecord&) {});
     Discovery discovery(client);
-    const auto rows = ListClusters(
+    const auto listed = ListClusters(
         {client, discovery, clock_, {}}, [this](const TextMap&) { return settings_; }, filter);
-    EXPECT_TRUE(rows) << (rows ? "" : rows.error().message);
-    return rows ? *rows : std::vector<ClusterRow>();
+    EXPECT_TRUE(listed) << (listed ? "" : listed.error().message);
+    if (!listed) return {};
+    unread_ = listed->unread;
+    return listed->rows;
   }
   ClusterRow Only() {
     const auto rows = List();
@@ -27,6 +29,7 @@ class ClusterListTest : public DriverLab {
     return rows.size() == 1 ? rows.front() : ClusterRow{};
   }
   TokenSource& tokens_source_ = Lab::tokens_;
+  std::vector<std::string> unread_;
 };
 
 TEST_F(ClusterListTest, ASharedCluster) {
@@ -103,6 +106,35 @@ TEST_F(ClusterListTest, RequestsDontGrowWithClusters) {
   kubernetes_.Settle();
   EXPECT_EQ(List().size(), 31u);
   EXPECT_LE(count(), of_one + 5) << "with the kinds that a bare name may mean";
+}
+
+// An operator's object stands above its master, of a kind that this account knows nothing of.
+TEST_F(ClusterListTest, OneThatCannotBeReadHidesNoOther) {
+  MakeWorkload("alice", R"("oshinko-cluster":"alice","oshinko-type":"master",)");
+  const std::string alice = "/apis/apps/v1/namespaces/lab/deployments/alice";
+  LabelObject(alice, R"("oshinko-cluster":"alice","oshinko-type":"master")");
+  Patch(alice, R"({"metadata":{"ownerReferences":[{"apiVersion":"gone.example/v1","kind":"Gone",)"
+               R"("name":"a","uid":"1","controller":true}]}})");
+  kubernetes_.Settle();
+  MakeEphemeral("deployment.apps/bob");
+  EXPECT_EQ(Only().cluster, "spark");
+  ASSERT_EQ(unread_.size(), 1u);
+  EXPECT_TRUE(unread_[0].starts_with("cluster alice in namespace lab: ")) << unread_[0];
+  const auto own = FindOwnClusters(
+      tools_, DefaultProfile(), "lab",
+      FindApplication(client_, discovery_, *OwnerName::Parse("deployment/bob"), "lab", {}));
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(*own, std::vector<std::string>{"spark"});
+}
+
+TEST_F(ClusterListTest, ToldToStopItListsNoPart) {
+  std::stop_source stop;
+  stop.request_stop();
+  const auto listed =
+      ListClusters({client_, discovery_, clock_, stop.get_token()},
+                   [this](const TextMap&) { return settings_; }, {"lab", "spark", std::nullopt});
+  ASSERT_FALSE(listed);
+  EXPECT_EQ(listed.error().failure, ApiFailure::kStopped);
 }
 
 TEST_F(ClusterListTest, WhereAKindCannotBeReadNothingIsListed) {

@@ -52,6 +52,23 @@ TEST_F(HoldTest, SaysUntilWhenAndWhatWouldHaveHappened) {
             std::string::npos);
 }
 
+// A machine that was suspended writes what is over for all who count.
+TEST_F(HoldTest, AHoldThatIsOverByTheApiServersClockIsNone) {
+  MakeEphemeral("deployment.apps/bob");
+  TestClock behind;
+  behind.suspended = -hours(3);
+  SettingsInForce settings(settings_, [this](const TextMap&) { return settings_; });
+  Observer observer(client_, discovery_, clock_, settings);
+  for (const HoldTarget& target : {spark_, all_}) {
+    const DriverOutcome outcome =
+        WriteHold({client_, discovery_, behind, {}}, observer, target, {hours(2), "", true});
+    EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+    EXPECT_NE(outcome.error.find(" is not held: the hold ends at 2026-12-23T23:00:"),
+              std::string::npos)
+        << outcome.error;
+  }
+}
+
 TEST_F(HoldTest, TheReasonStandsBesideItAndGoesWithIt) {
   HoldIt(spark_, "a demo at noon");
   EXPECT_EQ(Mark("hold-reason"), "a demo at noon");

@@ -166,9 +166,21 @@ TEST(NamesAnotherDriver, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
       {config, owner("deployment/bob-3"), true},
   };
   for (const Case& one : cases) {
-    EXPECT_EQ(NamesAnotherDriver(one.look, one.next).has_value(), one.elsewhere)
+    EXPECT_EQ(NamesAnotherDriver(one.look, one.next, "").has_value(), one.elsewhere)
         << one.look.owner_name->ToText() << " " << one.next.owner << " " << one.next.owner_kind;
   }
+}
+
+// The pods to come say all that they will say; of a template an admission may add to that.
+TEST(NamesAnotherDriver, WhoSaysNoNamespaceMeansItsOwn) {
+  Snapshot look = LookOf("deployment/bob");
+  look.owner_ns = "drivers";
+  WatcherOrders next;
+  next.owner = "deployment/bob";
+  EXPECT_TRUE(NamesAnotherDriver(look, next, "lab"));
+  EXPECT_FALSE(NamesAnotherDriver(look, next, ""));
+  look.pod_says.orders = next;
+  EXPECT_FALSE(NamesAnotherDriver(look, next, "lab")) << "ours says the same";
 }
 
 TEST(LeadsElsewhere, WhereOursSaysTheSameNothingIsNew) {
@@ -176,7 +188,7 @@ TEST(LeadsElsewhere, WhereOursSaysTheSameNothingIsNew) {
   ours.owner = "$(OWNER)";  // it can't be told which that is
   ours.dry_run = true;
   ours.opted_out = true;
-  EXPECT_EQ(NamesAnotherDriver(LookOf("deployment/bob", ours), ours), std::nullopt);
+  EXPECT_EQ(NamesAnotherDriver(LookOf("deployment/bob", ours), ours, "lab"), std::nullopt);
   EXPECT_EQ(LeadsNowhere(LookOf("deployment/bob", ours), ours), std::nullopt);
   EXPECT_EQ(LeadsNowhere(LookOf("deployment/bob"), {}), std::nullopt)
       << "the owner is given elsewhere";
@@ -187,7 +199,7 @@ TEST(LeadsNowhere, IfItNamesNoOwnerRehearsesOrOptsOut) {
   ours.owner = "deployment/bob";
   const Snapshot look = LookOf("deployment/bob", ours);
   EXPECT_EQ(LeadsNowhere(look, {}), "names no owner");
-  EXPECT_EQ(NamesAnotherDriver(look, {}), std::nullopt);
+  EXPECT_EQ(NamesAnotherDriver(look, {}, "lab"), std::nullopt);
   WatcherOrders rehearsal = ours;
   rehearsal.dry_run = true;
   EXPECT_EQ(LeadsNowhere(look, rehearsal), "is for a dry run");
