@@ -224,19 +224,19 @@ our_members() {
   idle_kib=$(($(memory_kib "$watcher" VmHWM) - idle_kib))
   stop_watcher
   awk -v gone=$((gone - grace_end)) -v all=$((done_at - grace_end)) -v memory=$idle_kib \
-    -v members="$(members_gone "$log" "$count")" \
+    -v members="$(members_gone "$log" "$count" "$name-m")" \
     'BEGIN { printf "%.1f %.1f %s %d\n", gone / 1000, all / 1000, members, memory }'
 }
 
-# members_gone LOG COUNT: prints "ms requests-per-member" from the first delete to the last answer
-# before the watcher said that all members are gone, from its trace. Trace lines are "TIME trace
-# METHOD TARGET STATUS in N us", written when the answer has arrived.
+# members_gone LOG COUNT ROOT: prints "ms requests-per-member" from the first delete to the last answer
+# before the watcher deleted the root, a Deployment, from its trace. Trace lines are "TIME trace METHOD
+# TARGET STATUS in N us", written when the answer has arrived.
 members_gone() {
   local first last requests
-  read -r first requests last < <(awk '
+  read -r first requests last < <(awk -v root="/deployments/$3" '
+    $2 == "trace" && $3 == "DELETE" && index($4, root) { print first, requests, last; exit }
     $2 == "trace" && $3 == "DELETE" && !begun { begun = 1; first = $1 " " $(NF - 1) }
-    $2 == "trace" && begun { requests++; last = $1 }
-    / members are gone$/ { print first, requests, last; exit }' "$log" |
+    $2 == "trace" && begun { requests++; last = $1 }' "$log" |
     awk '{ print $1 "|" $2, $3, $4 }')
   awk -v us=$(($(microseconds "$last") - $(microseconds "${first%|*}") + ${first#*|})) \
     -v requests="$requests" -v count="$2" \
