@@ -51,17 +51,7 @@ void ClusterProbe::JudgeDriver(const ResourceType& type, JsonValue item, DriverS
     drivers.unknown = std::move(fields).error();
     return;
   }
-  if (!WantsToRun(*fields)) {
-    // What is controlled is judged by its controller, and pods by themselves.
-    if (controller != nullptr) return;
-    const auto running =
-        reader_.FindRunning({type, driver.meta.ns(), driver.meta.name, driver.meta.uid,
-                             fields->pod_selector, fields->pods_not_below, driver.meta.deleting},
-                            {search.cluster}, patience);
-    if (!running) drivers.unknown = running.error();
-    if (running && !running->empty()) drivers.in_use_by = driver.Describe() + ", by " + *running;
-    return;
-  }
+  if (!WantsToRun(*fields)) return;
   auto controlled = IsControlledBy(driver, owner.uid, patience);
   if (!controlled) {
     drivers.unknown = std::move(controlled).error();

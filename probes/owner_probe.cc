@@ -45,6 +45,7 @@ OwnerSight OwnerProbe::Look(const OwnerQuery& query, Freshness freshness,
     const KindName kind = SplitKindName(query.recorded->kind);
     behind.name = {kind.kind, kind.group, query.recorded->name};
     behind.recorded->given.clear();
+    behind.is_behind = true;
     sight = Look(behind, freshness, patience);
     sight.followed_controller = true;
     return IsToProve(sight, freshness) ? LookAsGiven(query, sight, patience) : sight;
@@ -243,10 +244,12 @@ OwnerSight OwnerProbe::Found(const ResourceType& type, const OwnerQuery& query, 
     return sight;
   }
   const KubeObject object{type, *std::move(meta)};
+  const OwnerReference* controller = object.meta.Controller();
   // Each redeploy of a DeploymentConfig makes another ReplicationController.
-  const bool is_one_deploy = query.is_behind && type.kind == "ReplicationController";
-  const bool stands_for_it = StandsForItsController(type) || is_one_deploy;
-  if (stands_for_it && object.meta.Controller() != nullptr) {
+  const bool is_one_deploy = query.is_behind && controller != nullptr &&
+                             type.kind == "ReplicationController" &&
+                             controller->kind == "DeploymentConfig";
+  if (is_one_deploy || (StandsForItsController(type) && controller != nullptr)) {
     return FollowController(object, query, freshness, patience);
   }
   auto fields = reader_.Read(object, item, freshness, patience);

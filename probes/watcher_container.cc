@@ -77,13 +77,13 @@ bool IsWatcherImage(std::string_view image) {
 
 bool HasWatcherName(JsonValue container) { return container["name"].AsString() == kWatcher; }
 
-// By its image, or by a setting that no other program has.
+// By its image, or by what it is told of the owner.
 bool LooksLikeWatcher(const PodContainer& container) {
   if (IsWatcherImage(container.self["image"].AsString().value_or(""))) return true;
   const auto variables = container.self["env"].Elements();
   return container.Flag("--owner") || container.Flag("--owner-namespace") ||
          std::any_of(variables.begin(), variables.end(), [](JsonValue variable) {
-           return variable["name"].AsString().value_or("").starts_with("CLUSTER_WATCHER_");
+           return variable["name"].AsString().value_or("").starts_with("CLUSTER_WATCHER_OWNER");
          });
 }
 

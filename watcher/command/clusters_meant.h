@@ -22,7 +22,7 @@ Selection ReadSelection(const Invocation& invocation, std::vector<std::string>& 
 
 struct MeantCluster {
   Invocation invocation;
-  std::string root_uid = {};  // empty: it is meant by its name alone
+  std::optional<std::string> root_uid = {};  // as in DeleteRequest
 };
 // One for each cluster that is named; one without a cluster if none is.
 std::vector<MeantCluster> OfEachCluster(const Invocation& invocation);

@@ -114,7 +114,7 @@ class Deletions {
   }
 
  private:
-  DriverOutcome Run(DriverSession& session, const std::string& root_uid) {
+  DriverOutcome Run(DriverSession& session, const std::optional<std::string>& root_uid) {
     DeletionSession deletion(session, environment_, options_.steps_at,
                              options_.waits ? Until::kAllGone : Until::kAccepted);
     DriverOutcome outcome =

@@ -76,7 +76,7 @@ class Lister {
   DriverOutcome Run() {
     DriverOutcome outcome = ShowOnce();
     std::vector<std::string> told;
-    while (IsAsked("watch") && !is_closed_ && outcome.exit == DriverExit::kDone) {
+    while (IsAsked("watch") && !is_closed_ && outcome.error.empty()) {
       Clock& clock = session_.tools().clock;
       if (!clock.WaitUntil(clock.Now() + kBetweenTables, session_.tools().stop)) break;
       // A read that fails now may succeed at the next look.

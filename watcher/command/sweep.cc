@@ -74,7 +74,8 @@ DriverOutcome SweepWith(DriverSession& session, const Environment& environment,
                               {ns, me, std::move(words)}, reporter.Listener());
   if (!progress) return DriverOutcome::Of(DriverExit::kFailed, progress.error());
   DriverOutcome outcome = DriverOutcome::Said(SweepSummary(*progress, session.settings()->dry_run));
-  if (progress->failed > 0 || progress->open() > 0) outcome.exit = DriverExit::kFailed;
+  const bool is_stopped = session.tools().stop.stop_requested();
+  if (progress->failed > 0 || is_stopped) outcome.exit = DriverExit::kFailed;
   return outcome;
 }
 
@@ -97,7 +98,8 @@ std::string SweepSummary(const SweepProgress& progress, bool dry_run) {
   text += counted(progress.deleted, deleted) + ", " + counted(kept, "kept") + reasons;
   if (progress.failed > 0) text += ", " + counted(progress.failed, "failed");
   text += ", " + counted(progress.watched, "watched over");
-  if (progress.open() > 0) text += ", " + counted(progress.open(), "to be settled");
+  const std::size_t open = progress.clusters - progress.watched - progress.settled;
+  if (open > 0) text += ", " + counted(open, "to be settled");
   if (progress.claims > 0) {
     text += "; " + counted(progress.claims, progress.claims == 1 ? "claim " : "claims ") + deleted;
   }

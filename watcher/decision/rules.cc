@@ -85,6 +85,7 @@ Outcome Held(const Facts& facts) {
 Outcome Unknown(const Facts& facts) {
   if (!facts.problem.empty()) return Match(Reason::kUnknown, facts.problem);
   if (!facts.root_read) return Match(Reason::kUnknown, "the master root wasn't read");
+  if (!facts.unseen.empty()) return Match(Reason::kUnknown, facts.unseen);
   if (ObservationOf(facts) == Observation::kUnknown) {
     return Match(Reason::kUnknown,
                  facts.owner ? facts.owner->detail : "the owner wasn't looked for");

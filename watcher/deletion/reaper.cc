@@ -239,6 +239,7 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
   };
   switch (outcome) {
     case DeletionEnd::kDone:
+      NoteOverdue(deletion);
       outcome = deletion.Await(DeadlineOf(progress), stop);
       if (outcome != DeletionEnd::kDone) {
         const bool is_enough = stop.stop_requested() || tools_.until == Until::kAccepted;
@@ -279,9 +280,13 @@ Reaper::Outcome Reaper::End(const Case& of, const DeletionOrder& condemned, Dele
   return Outcome::kSpared;
 }
 
+void Reaper::NoteOverdue(const Deletion& deletion) {
+  if (!deletion.overdue().empty()) given_up_ = "not all deleted" + WhatIsLeft(deletion.overdue());
+}
+
 void Reaper::TellEnd(const Deletion& deletion, const DeletionOrder& condemned,
                      const Progress& progress) {
-  if (!deletion.overdue().empty()) given_up_ = "not all deleted" + WhatIsLeft(deletion.overdue());
+  NoteOverdue(deletion);
   DeletionReport report = deletion.Report();
   report.took = std::chrono::duration_cast<Duration>(tools_.clock.Now() - progress.began);
   {

@@ -119,6 +119,7 @@ class Reaper {
     return progress.began + OwnTimeOf(tools_, tools_.settings->delete_deadline);
   }
   void AnnounceDeletion(const DeletionOrder& condemned, Progress& progress);
+  void NoteOverdue(const Deletion& deletion);
   void TellEnd(const Deletion& deletion, const DeletionOrder& condemned, const Progress& progress);
 
   const Tools tools_;

@@ -132,14 +132,15 @@ bool Means(const OwnerName& written, const Application& app) {
   return is_given && !app.given.IsBare();
 }
 
-bool IsAnotherOfThatName(const KubeObject& owner, const Application& app, const std::string& ns) {
-  const ResourceType& type = owner.type;
-  if (app.owner) {
-    return type == app.owner->type && owner.meta.name == app.owner->meta.name &&
-           owner.meta.uid != app.owner->meta.uid;
-  }
+bool IsTheSame(const KubeObject& owner, const Application& app, const std::string& ns) {
   // One that isn't there is none of those that are.
-  return owner.meta.ns() == ns;
+  if (!app.owner) return owner.meta.ns() != ns;
+  const auto is_below = [](const ObjectMeta& one, const ObjectMeta& other) {
+    const OwnerReference* controller = one.Controller();
+    return controller != nullptr && controller->uid == other.uid;
+  };
+  const ObjectMeta& meta = app.owner->meta;
+  return owner.meta.uid == meta.uid || is_below(owner.meta, meta) || is_below(meta, owner.meta);
 }
 
 std::string AnotherOwner(const ClusterView& view, const Application& app) {

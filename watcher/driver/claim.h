@@ -14,8 +14,8 @@ namespace cluster_watcher {
 // Whether an owner that is written on a cluster is the application's.
 bool Means(const OwnerName& written, const Application& app);
 // Whether `owner`, which is there, is the object that was found for the application in the
-// namespace `ns`, or would have been, but for its UID: made again since.
-bool IsAnotherOfThatName(const KubeObject& owner, const Application& app, const std::string& ns);
+// namespace `ns`, or one controls the other. Where none was found, one of another namespace may be.
+bool IsTheSame(const KubeObject& owner, const Application& app, const std::string& ns);
 
 enum class Belonging {
   kNobodys,   // it is shared

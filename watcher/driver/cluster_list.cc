@@ -136,22 +136,22 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
     if (*type) lists.push_back(ApiRequest::ListMetadata(**type, ns));
   }
   ClusterNames names;
-  for (const ApiRequest& list : lists) {
-    const bool is_root = profile->IsRoot(list.type);
-    const auto read = tools.client.EachItem(
-        list,
-        [&](JsonValue item) {
-          const auto meta = ReadObjectMeta(item);
-          if (!meta) return;
-          const auto name =
-              is_root ? std::optional(meta->name) : meta->Label(profile->cluster_label);
-          if (name && !name->empty() && !profile->IsOshinkos(*meta))
-            names.emplace(meta->ns(), *name);
-        },
-        patience);
+  const auto read = tools.client.EachItemSideBySide(
+      lists, kReadsSideBySide,
+      [&](std::size_t which, JsonValue item) {
+        const auto meta = ReadObjectMeta(item);
+        if (!meta) return;
+        const auto name = profile->IsRoot(lists[which].type) ? std::optional(meta->name)
+                                                             : meta->Label(profile->cluster_label);
+        if (name && !name->empty() && !profile->IsOshinkos(*meta)) names.emplace(meta->ns(), *name);
+      },
+      patience);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (read[i]) continue;
     // An account that may not list a framework's resources still sees its pods.
-    const bool is_passed_over = !read && is_root && read.error().failure == ApiFailure::kForbidden;
-    if (!read && !is_passed_over) return Unexpected{read.error()};
+    const bool is_passed_over =
+        profile->IsRoot(lists[i].type) && read[i].error().failure == ApiFailure::kForbidden;
+    if (!is_passed_over) return Unexpected{read[i].error()};
   }
   return names;
 }
@@ -196,8 +196,8 @@ Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& to
   for (const auto& [of, name] : *names) {
     const ClusterId cluster{of, profile, name};
     const auto view = ReadClusterView(tools.client, tools.discovery, cluster, tools.Reads());
-    if (!view && FailsForAll(view.error())) return Unexpected{view.error()};
-    if (view && BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);
+    if (!view) return Unexpected{view.error()};
+    if (BelongingTo(*view, app) == Belonging::kOurs) own.push_back(name);
   }
   return own;
 }

@@ -68,8 +68,8 @@ Result<ClusterNames, ApiError> FindClusterNames(const DriverTools& tools,
                                                 const SharedProfile& profile,
                                                 const std::string& ns);
 
-// Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted, as far
-// as they may be read.
+// Returns the names of the clusters in namespace `ns` whose master roots name `app`, sorted. Fails
+// if one of all can't be read.
 Result<std::vector<std::string>, ApiError> FindOwnClusters(const DriverTools& tools,
                                                            const SharedProfile& profile,
                                                            const std::string& ns,

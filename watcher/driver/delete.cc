@@ -62,9 +62,8 @@ class Deleter {
     work_.announcer.AskedBy(WhoAsks(work_.driver));
     // A person's word is about all of several masters, and the resource would make some again.
     const auto& root = app_ || view->root ? view->root : view->resource;
-    const bool is_meant =
-        request_.root_uid.empty() || (root && root->meta.uid == request_.root_uid);
-    if (!is_meant) return NoSuch(cluster_);
+    const std::string uid = root ? root->meta.uid : "";
+    if (request_.root_uid.value_or(uid) != uid) return NoSuch(cluster_);
     if (app_) {
       if (auto why = WhyNotTheirs(*view)) return *std::move(why);
     } else if (!root) {
@@ -143,10 +142,13 @@ class Deleter {
   std::optional<DriverOutcome> WhyNoLongerTheirs(const Snapshot& look) {
     if (!app_) return std::nullopt;
     const auto& owner = look.facts.owner;
-    if (owner && owner->object && IsAnotherOfThatName(*owner->object, *app_, cluster_.ns)) {
-      return Failed(app_->Name() + " is another one now, for which nothing is said");
+    if (look.owner_name && Means(*look.owner_name, *app_)) {
+      if (!owner || !owner->object || IsTheSame(*owner->object, *app_, cluster_.ns)) {
+        return std::nullopt;
+      }
+      return Failed(app_->Name() + " isn't " + owner->object->Describe() + ", the owner of " +
+                    Named(cluster_) + ", for which nothing is said");
     }
-    if (look.owner_name && Means(*look.owner_name, *app_)) return std::nullopt;
     const auto view = ReadClusterView(work_.driver.client, work_.driver.discovery, cluster_,
                                       work_.driver.Reads());
     if (!view) return Failed(WhyRefused(view.error()));
@@ -321,7 +323,7 @@ class Deleter {
   // The outcome of a deletion that we have carried through.
   DriverOutcome Ended() {
     if (request_.waits && IsStopped()) return ToldToStop();
-    return request_.waits && !engine_.given_up().empty() ? NotAll(engine_.given_up()) : Done();
+    return engine_.given_up().empty() ? Done() : NotAll(engine_.given_up());
   }
 
   DriverOutcome NotAll(const std::string& left) {

@@ -28,7 +28,8 @@ struct DeleteRequest {
   // Whether it waits for a deletion that somebody else is at, too. How far its own goes says
   // Tools::until.
   bool waits = false;
-  std::string root_uid = {};  // of the cluster that is meant; empty: of whichever has the name
+  // Of the cluster that is meant, "" if it has no master root; nullopt: of whichever has the name.
+  std::optional<std::string> root_uid = {};
 };
 
 // Its Events name the user that asks, as the API server knows it.

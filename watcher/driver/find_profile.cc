@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "probes/base/names.h"
-#include "probes/cluster_probe.h"
+#include "watcher/driver/cluster_list.h"
 #include "watcher/driver/cluster_view.h"
 
 namespace cluster_watcher {
@@ -12,22 +12,10 @@ namespace {
 
 // What the account may not read, it may not change either: whoever goes on is told so.
 Result<bool, ApiError> Exists(const DriverTools& tools, const ClusterId& cluster) {
-  const Patience patience = tools.Reads();
-  const auto is_refused = [](const auto& read) {
-    return !read && read.error().failure == ApiFailure::kForbidden;
-  };
-  const auto resource = ClusterProbe(tools.client, tools.discovery).ResourceOf(cluster, patience);
-  if (!resource && !is_refused(resource)) return Unexpected{resource.error()};
-  if (resource && *resource && !cluster.profile->IsOshinkos((*resource)->meta)) return true;
-  auto any = tools.client.AnyItem(
-      ApiRequest::ListBySelector(*FindBuiltInByName("pods", ""), cluster.ns, cluster.Selector(),
-                                 true),
-      [&](JsonValue item) {
-        const auto meta = ReadObjectMeta(item);
-        return meta && cluster.Owns(*meta);
-      },
-      patience);
-  return is_refused(any) ? Result<bool, ApiError>(false) : std::move(any);
+  const auto names = FindClusterNames(tools, cluster.profile, cluster.ns);
+  if (names) return names->contains({cluster.ns, cluster.name});
+  if (names.error().failure == ApiFailure::kForbidden) return false;
+  return Unexpected{names.error()};
 }
 
 DriverOutcome Unreadable(const ApiError& error) {

@@ -34,6 +34,8 @@ struct Facts {
   // recorded UID.
   std::string problem;
   bool root_read = false;
+  // Why not all settings of the watcher can be seen from outside of its pod; empty: they are.
+  std::string unseen;
   std::vector<std::string> ambiguities;
   std::vector<std::string>
       unlistable;  // kinds that may not be listed, so masters of them aren't seen

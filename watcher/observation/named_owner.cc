@@ -1,5 +1,6 @@
 #include "watcher/observation/named_owner.h"
 
+#include <algorithm>
 #include <string>
 
 #include "probes/base/names.h"
@@ -30,12 +31,14 @@ void LookForOwnerElsewhere(const Settings& settings, Snapshot& snapshot) {
   const auto& recorded = snapshot.marks.owner;
   if (!settings.pod.empty() || !snapshot.owner_name || !recorded) return;
   if (!recorded->IsFor(*snapshot.owner_name, recorded->ns)) return;
-  const bool may_be_of_any_kind = snapshot.owner_name->IsBare() && settings.owner_kind.empty();
+  const auto bare = BareNameTypes();
   const bool is_another_kind =
-      may_be_of_any_kind && snapshot.facts.owner && !snapshot.facts.owner->is_of_recorded_kind;
+      snapshot.owner_name->IsBare() && settings.owner_kind.empty() &&
+      std::none_of(bare.begin(), bare.end(),
+                   [&](const ResourceType& type) { return type.SingularName() == recorded->kind; });
   const bool is_elsewhere = settings.owner_namespace.empty() && recorded->ns != snapshot.owner_ns;
   if (!is_another_kind && !is_elsewhere) return;
-  snapshot.pod_says.unseen =
+  snapshot.facts.unseen =
       "its watcher has seen the owner as " + recorded->ToText() + " in namespace " +
       Quoted(recorded->ns) +
       ", and no setting that is seen from here leads there: annotate the master's pod template "
@@ -92,7 +95,7 @@ void CompareOwnerNames(KubeClient& client, const Settings& settings, Snapshot& s
     const auto& object = facts.owner ? facts.owner->object : std::optional<KubeObject>();
     const std::string uid = object ? object->meta.uid : seen ? seen->uid : "";
     facts.label_agrees = controller != nullptr && controller->kind == "DeploymentConfig" &&
-                         controller->name == snapshot.owner_name->name &&
+                         controller->name == NameOfOwner(snapshot) &&
                          (uid.empty() || controller->uid == uid);
     return;
   }

@@ -28,8 +28,12 @@ bool IsDeploymentConfig(const Snapshot& snapshot) {
                        : FindBuiltInByName(given.kind, given.group) == &configs;
 }
 
+const std::string& NameOfOwner(const Snapshot& snapshot) {
+  return snapshot.seen ? snapshot.seen->name : snapshot.owner_name->name;
+}
+
 bool IsNameOfItsController(const Snapshot& snapshot, const std::string& name) {
-  return IsDeploymentConfig(snapshot) && IsNumberedAfter(snapshot.owner_name->name, name);
+  return IsDeploymentConfig(snapshot) && IsNumberedAfter(NameOfOwner(snapshot), name);
 }
 
 bool NamesOwner(const Snapshot& snapshot, const OwnerName& name, const std::string& ns) {

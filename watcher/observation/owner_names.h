@@ -20,6 +20,9 @@ bool IsNumberedAfter(const std::string& config, const std::string& name);
 // Whether `name` is the owner's: the one that was given, or that of what it stands for.
 bool IsNameOfOwner(const Snapshot& snapshot, const std::string& name);
 
+// The name of what the given one stands for, as far as it was seen.
+const std::string& NameOfOwner(const Snapshot& snapshot);
+
 bool IsDeploymentConfig(const Snapshot& snapshot);
 
 // Whether `name` means the owner, as far as it says the kind, and `ns` the namespace (empty: it

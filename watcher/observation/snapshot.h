@@ -44,8 +44,6 @@ struct PodSays {
   std::optional<WatcherOrders> next_orders;
   Steps steps;  // of the pod, else of the master root
   WatcherInPod watcher = WatcherInPod::kNone;
-  // Why not all settings of the watcher can be seen from outside of its pod; empty: they are.
-  std::string unseen;
 };
 
 // Found to be missing, so that the look has ended.

@@ -104,7 +104,7 @@ void SurroundingsReader::TakePod(Snapshot& snapshot, JsonValue pod) {
   }
   TextMap annotations = meta->annotations();
   if (settings_->pod.empty() || asks_for_people_) {
-    snapshot.pod_says.unseen = AddSettingsOfWatcher(pod, annotations);
+    snapshot.facts.unseen = AddSettingsOfWatcher(pod, annotations);
   }
   if (is_new) {
     settings_.TakeAnnotations(annotations);
@@ -337,7 +337,7 @@ void SurroundingsReader::TakeTemplate(Surroundings& around, Snapshot& snapshot,
     snapshot.pod_says.orders = to_come.orders;
     auto& errors = snapshot.facts.setting_errors;
     std::ranges::move(settings_.ErrorsIn(to_come.settings), std::back_inserter(errors));
-    snapshot.pod_says.unseen = std::move(unseen);
+    snapshot.facts.unseen = std::move(unseen);
   }
   to_come.are_rolled_out = !cluster.IsFrameworks(object) || cluster.profile->RollsOut(root);
   around.pods_to_come = std::move(to_come);

@@ -167,9 +167,12 @@ class Sweeper {
                               "these are all masters of it: " + Joined(view->rivals)});
     }
     if (!view->root) {
-      return Settle(cluster, {Swept::What::kKept, "",
-                              "it has no master: cluster-watcher delete " + cluster.name + " -n " +
-                                  cluster.ns + " ends it"});
+      return Settle(
+          cluster,
+          {Swept::What::kKept, "",
+           "it has no master: cluster-watcher delete " + cluster.name + " -n " + cluster.ns +
+               (cluster.profile->IsDefault() ? "" : " --profile=" + cluster.profile->name) +
+               " ends it"});
     }
     const auto settings = SettingsOf(sweep_.settings, cluster);
     Observer observer(glance.client, glance.discovery, glance.clock, *settings);

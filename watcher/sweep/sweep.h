@@ -22,9 +22,6 @@ struct SweepProgress {
   std::size_t failed = 0;                   // of them
   std::size_t claims = 0;                   // that were deleted, or would be
   std::map<std::string, std::size_t> kept;  // clusters by reason, "active"
-
-  // More than 0 at the end: it was told to stop before.
-  std::size_t open() const { return clusters - watched - settled; }
 };
 
 struct SweepRequest {

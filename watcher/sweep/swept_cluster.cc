@@ -63,25 +63,18 @@ SweptCluster::SweptCluster(const SweepTools& sweep, ClusterId cluster, KubeObjec
 
 std::optional<Swept> SweptCluster::Step() {
   const Snapshot look = observer_.SureLook(driver_.stop);
-  if (IsStopped()) return Failed(kIsStopped);
+  if (IsStopped()) return Swept::KeptFor(kIsStopped);
   if (look.missing == Missing::kCluster) return Swept::KeptFor("it is gone");
   if (!look.root && look.root_changed) return Swept::KeptFor("it changes");
   if (!look.root) {
-    return LookAgain(look.facts.problem.empty() ? "its master root can't be read"
-                                                : look.facts.problem);
+    return LookAgain(
+        look, look.facts.problem.empty() ? "its master root can't be read" : look.facts.problem);
   }
   if (look.pod_says.watcher == WatcherInPod::kRuns)
     return Swept::KeptFor("a watcher runs in its master pod now");
-  if (const std::string& unseen = look.pod_says.unseen; !unseen.empty()) {
-    const bool is_stuck =
-        look.marks.phase == Phase::kDeleting &&
-        IsPastDeadline(look.marks, ServerNow(look, driver_.clock), (*settings_)->delete_deadline);
-    if (!is_stuck) return Swept::KeptFor(unseen);
-    return Failed("its deletion was begun, and can't be gone on with: " + unseen);
-  }
   if (root_uid_.empty()) {
     const auto why = WhyNotItsPods(look);
-    if (!why) return LookAgain(why.error().message);
+    if (!why) return LookAgain(look, why.error().message);
     if (!why->empty()) return Swept::KeptFor(*why);
     root_uid_ = look.root->meta.uid;
   }
@@ -100,7 +93,11 @@ Result<std::string, ApiError> SweptCluster::WhyNotItsPods(const Snapshot& look) 
         ApiRequest::Get(look.root->type, cluster_.ns, look.root->meta.name), driver_.Reads());
     if (!read) return Unexpected{read.error()};
     const JsonValue made = PodTemplateOf(look.root->type, read->document.root());
-    if (!made.IsObject()) return std::string();
+    if (!made.IsObject()) {
+      if (IsPod(look.root->type) || cluster_.IsFrameworks(*look.root)) return std::string();
+      return "what the pods of " + look.root->Describe() +
+             " say, as of a hold, can't be seen while there are none";
+    }
     ObjectMeta::Common& common = pods.common.Edit();
     for (const auto& [texts, name] :
          {std::pair(&common.labels, "labels"), std::pair(&common.annotations, "annotations")}) {
@@ -124,13 +121,14 @@ Result<std::string, ApiError> SweptCluster::WhyNotItsPods(const Snapshot& look) 
 std::optional<Swept> SweptCluster::ActOn(const Snapshot& look) {
   if ((*settings_)->dry_run) return WouldBe(look);
   const Decision decision = engine_.Decide(look, driver_.stop);
-  if (IsStopped()) return Failed(kIsStopped);
+  if (IsStopped()) return Swept::KeptFor(kIsStopped);
   if (decision.abandoned() && look.marks.phase == Phase::kWatching && IsDueTooLate()) {
     return Swept::KeptFor(kOutlasts);
   }
   engine_.Warn(look, decision, driver_.stop);
   const CaseStep step = engine_.Next(me_, look, decision, driver_.stop);
-  if (decision.reason == Reason::kUnknown && !IsOnMarks(step)) return LookAgain(decision.detail);
+  if (decision.reason == Reason::kUnknown && !IsOnMarks(step))
+    return LookAgain(look, decision.detail);
   if (LeadsToDeletes(step)) {
     if (auto denied = WhyNotAllowed(driver_, **settings_, cluster_, &*look.root)) {
       return Failed(*denied);
@@ -203,7 +201,7 @@ Swept SweptCluster::WouldBe(const Snapshot& look) {
 std::optional<Swept> SweptCluster::AfterSparing(const Snapshot& look, const Decision& decision) {
   if (IsStopped()) {
     engine_.TakeMarksOff(me_, *look.root);
-    return Failed(kIsStopped);
+    return Swept::KeptFor(kIsStopped);
   }
   if (!engine_.given_up().empty()) return Failed(engine_.given_up());
   const auto& unmarked = engine_.unmarked();
@@ -230,7 +228,7 @@ std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, const Dec
     case OthersAtIt::kStays:
       return Swept::KeptFor("it stays condemned by " + marks.condemned_by.ToText());
   }
-  if (decision.reason == Reason::kUnknown) return LookAgain(decision.detail);
+  if (decision.reason == Reason::kUnknown) return LookAgain(look, decision.detail);
   if (marks.phase == Phase::kDeleting && ++fruitless_ == kMostFruitless) {
     return Failed("its deletion was begun by " + marks.condemned_by.ToText() +
                   " and can't be carried on: the log says why");
@@ -238,12 +236,14 @@ std::optional<Swept> SweptCluster::WaitForOthers(const Snapshot& look, const Dec
   return LookAt(driver_.clock.Now() + kBetweenLooks);
 }
 
-std::optional<Swept> SweptCluster::LookAgain(const std::string& why) {
+std::optional<Swept> SweptCluster::LookAgain(const Snapshot& look, const std::string& why) {
   engine_.ResetCount();
-  if (++fruitless_ >= kMostFruitless) {
-    return Swept{Swept::What::kKept, ToString(Reason::kUnknown), why};
-  }
-  return LookAt(driver_.clock.Now() + kBetweenLooks);
+  if (++fruitless_ < kMostFruitless) return LookAt(driver_.clock.Now() + kBetweenLooks);
+  const bool is_stuck =
+      look.marks.phase == Phase::kDeleting &&
+      IsPastDeadline(look.marks, ServerNow(look, driver_.clock), (*settings_)->delete_deadline);
+  if (is_stuck) return Failed("its deletion was begun, and can't be gone on with: " + why);
+  return Swept{Swept::What::kKept, ToString(Reason::kUnknown), why};
 }
 
 std::optional<Swept> SweptCluster::LookAt(MonotonicTime next) {

@@ -69,7 +69,7 @@ class SweptCluster {
   Swept WouldBe(const Snapshot& look);
   std::optional<Swept> WaitForOthers(const Snapshot& look, const Decision& decision);
   std::optional<Swept> AfterSparing(const Snapshot& look, const Decision& decision);
-  std::optional<Swept> LookAgain(const std::string& why);
+  std::optional<Swept> LookAgain(const Snapshot& look, const std::string& why);
   std::optional<Swept> LookAt(MonotonicTime next);
   MonotonicTime NextConfirmation() const;
   // Requires an abandoned verdict. None outlasts the sweep.

@@ -268,10 +268,6 @@ class FindOtherDriversTest : public ClusterProbeTest {
           }
         }
       }
-      for (const bool metadata_only : {true, false}) {
-        const auto all = ApiRequest::ListUnendedPods("lab", "", metadata_only);
-        if (request.target == all.http.target) return ListAnswer(TypeOf("pod"), {});
-      }
       return NoSuchPath();
     };
   }
@@ -331,33 +327,6 @@ TEST_F(FindOtherDriversTest, ADriverOfAnyKindThatWantsToRunUsesIt) {
     EXPECT_EQ(UsedBy(), one.used_by) << one.type << one.fields;
     EXPECT_EQ(UsedBy(""), one.used_by) << "an owner that was never seen";
   }
-}
-
-// Its pods may take long to end, or be kept by an OrderedReady StatefulSet.
-TEST_F(FindOtherDriversTest, ADriverThatIsScaledDownUsesItWhileAPodRuns) {
-  const std::string scaled_down =
-      R"("spec":{"replicas":0,"selector":{"matchLabels":{"app":"alice"}}})";
-  const ApiRequest pods = ApiRequest::ListBySelector(TypeOf("pod"), "lab", "app=alice", false);
-  const auto serve = [&](const std::string& metadata, const HttpResult& answer) {
-    StartAnew();
-    ServeDriver("sts", scaled_down, metadata);
-    api_.transport.On(pods, answer);
-  };
-  const auto one = [](const char* phase) {
-    return ListAnswer(TypeOf("pod"), {ObjectText(TypeOf("pod"), "lab", "alice-0", "pod",
-                                                 ControlledBy(TypeOf("sts"), "alice", "alice"),
-                                                 R"("spec":{},"status":{"phase":")" +
-                                                     std::string(phase) + "\"}")});
-  };
-  serve(kUses, one("Running"));
-  EXPECT_EQ(UsedBy(), "statefulset.apps/alice, by pod/alice-0");
-  serve(kUses, one("Succeeded"));
-  EXPECT_EQ(UsedBy(), "nobody");
-  serve(kUses, Refused(403));
-  EXPECT_EQ(UsedBy(), "unknown");
-  serve(std::string(kUses) + "," + ControlledBy(TypeOf("deployment"), "above", "above"),
-        Refused(403));
-  EXPECT_EQ(UsedBy(), "nobody") << "what controls it is asked";
 }
 
 TEST_F(FindOtherDriversTest, AConfigCountsWhereItIsServed) {

@@ -26,7 +26,7 @@ TEST(WaitsForItsWatcher, WhereThatIsAnInitContainerAndNoSidecar) {
   const std::string by_image = R"(,{"name":"w","image":"r.io/cluster-watcher:1"})";
   const std::string by_owner = R"(,{"name":"w","image":"x","args":["--owner=job/a"]})";
   const std::string by_setting =
-      R"(,{"name":"w","image":"x","env":[{"name":"CLUSTER_WATCHER_DRY_RUN","value":"true"}]})";
+      R"(,{"name":"w","image":"x","env":[{"name":"CLUSTER_WATCHER_OWNER_KIND","value":"job"}]})";
   const std::string by_namespace =
       R"(,{"name":"w","image":"x","args":["watch","--owner-namespace","drivers"]})";
   for (const std::string& one : {plain, by_image, by_owner, by_setting, by_namespace}) {

@@ -116,15 +116,9 @@ TEST_F(ClusterListTest, OneThatCannotBeReadHidesNoOther) {
   Patch(alice, R"({"metadata":{"ownerReferences":[{"apiVersion":"gone.example/v1","kind":"Gone",)"
                R"("name":"a","uid":"1","controller":true}]}})");
   kubernetes_.Settle();
-  MakeEphemeral("deployment.apps/bob");
   EXPECT_EQ(Only().cluster, "spark");
   ASSERT_EQ(unread_.size(), 1u);
   EXPECT_TRUE(unread_[0].starts_with("cluster alice in namespace lab: ")) << unread_[0];
-  const auto own = FindOwnClusters(
-      tools_, DefaultProfile(), "lab",
-      FindApplication(client_, discovery_, *OwnerName::Parse("deployment/bob"), "lab", {}));
-  ASSERT_TRUE(own) << own.error().message;
-  EXPECT_EQ(*own, std::vector<std::string>{"spark"});
 }
 
 TEST_F(ClusterListTest, ToldToStopItListsNoPart) {
