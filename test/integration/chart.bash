@@ -178,8 +178,9 @@ the_chart() {
     <(chart template --kube-version=1.36.0 --set-json 'namespaces=[{"name": "yard", "create": true}, {"name": "lab"},
       {"name": "lab", "serviceAccount": "masters"}]' | objects | jq -c '[.[] | select(.kind == "RoleBinding").subjects[0]
         | .namespace + "/" + .name] | sort')
-  check "its defaults are the settings that watch takes by annotation" same <("$watcher" help watch | tr '\n' ' ' |
-    sed 's/  *--/\n--/g' | grep -v 'not by annotation' | sed -nE 's/^--([a-z-]+).*/\1/p' | grep -vx help | LC_ALL=C sort -u) \
+  check "its defaults are the settings that watch takes by annotation, but for the owner" same <("$watcher" help watch | tr '\n' ' ' |
+    sed 's/  *--/\n--/g' | grep -v 'not by annotation' | sed -nE 's/^--([a-z-]+).*/\1/p' | grep -vxE 'help|owner(-kind|-namespace)?' |
+    LC_ALL=C sort -u) \
     <(jq -r '.properties.defaults.properties | keys[] | select(endswith("e-delete") or endswith("r-delete") | not)' \
       "$source_dir/manifests/chart/values.schema.json" | LC_ALL=C sort)
   check "and a guard that only warns, in all namespaces" renders "$(with policy guard-audit all-namespaces)" \

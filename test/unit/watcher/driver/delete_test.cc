@@ -12,6 +12,7 @@
 #include "watcher/driver/await.h"
 #include "watcher/driver/claim.h"
 #include "watcher/driver/driver_run.h"
+#include "watcher/driver/find_profile.h"
 #include "watcher/driver/who_acts.h"
 
 namespace cluster_watcher {
@@ -1280,6 +1281,68 @@ TEST_F(DeleteTest, ButItIsAboutAnOwnerThatIsElsewhere) {
   settings_.settings.owner_namespace = "home";
   MakeEphemeral("deployment.apps/ann");
   EXPECT_EQ(Ended("deployment/ann").said, "cluster spark is being deleted");
+}
+
+// Its watcher may look for the driver elsewhere, or be on a dry run.
+TEST_F(DeleteTest, NoApplicationsWordCountsWhereSettingsCanNotBeSeen) {
+  MakeEphemeral("deployment.apps/bob");
+  Patch(kRoot, R"({"spec":{"template":{"spec":{"initContainers":[{"name":"cluster-watcher",)"
+               R"("image":"w","restartPolicy":"Always","envFrom":[{"configMapRef":)"
+               R"({"name":"watchers"}}]}]}}}})");
+  Delete(kDriver);
+  kubernetes_.Settle();
+  const DriverOutcome outcome = Ended("deployment/bob", "terminated");
+  EXPECT_NE((outcome.said + outcome.error).find("envFrom"), std::string::npos)
+      << outcome.said << outcome.error;
+  EXPECT_TRUE(IsWhole());
+  Asked();
+  EXPECT_TRUE(IsDeleted()) << "a person's word";
+}
+
+// A bare name was found as a StatefulSet, before a Deployment was called so.
+TEST_F(DeleteTest, OneOfItsNameSaysNothingForTheOwnerThatWasSeen) {
+  kubernetes_.Apply(
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"bob","namespace":"lab"},)"
+      R"("spec":{"replicas":1,"selector":{"matchLabels":{"app":"b"}},"template":{"metadata":)"
+      R"({"labels":{"app":"b"}},"spec":{"containers":[{"name":"m","image":"x"}]}}}})");
+  kubernetes_.Settle();
+  LabelObject(kRoot, R"("ephemeral":"bob")");
+  MarkRoot("recorded-owner",
+           R"({\"kind\":\"statefulset.apps\",\"namespace\":\"lab\",\"name\":\"bob\",)"
+           R"(\"uid\":\")" +
+               ObjectUid("/apis/apps/v1/namespaces/lab/statefulsets/bob") + R"(\"})");
+  const DriverOutcome outcome = Ended("deployment/bob");
+  EXPECT_EQ(outcome.error,
+            "deployment.apps/bob isn't statefulset.apps/bob, the owner of cluster "
+            "spark, for which nothing is said");
+  EXPECT_TRUE(IsWhole());
+}
+
+// It was selected as what a cluster without a master had left.
+TEST_F(DeleteTest, OneThatWasMadeSinceIsNotMeant) {
+  EXPECT_EQ(Run({cluster_, std::nullopt, waits_, ""}).exit, DriverExit::kNoCluster);
+  EXPECT_TRUE(IsWhole());
+  Run({cluster_, std::nullopt, waits_, ObjectUid(kRoot)});
+  EXPECT_TRUE(IsDeleted());
+}
+
+TEST_F(DeleteTest, WhatIsLeftIsSaidAlsoWhereNobodyWaits) {
+  waits_ = false;
+  Refuse("DELETE", "/services/", 403);
+  const DriverOutcome outcome = Asked();
+  EXPECT_EQ(outcome.exit, DriverExit::kFailed) << outcome.said;
+  EXPECT_NE(outcome.error.find("not all deleted"), std::string::npos) << outcome.error;
+}
+
+// Of another framework's cluster of the name a Service is left.
+TEST_F(DeleteTest, AClusterThatHasNoPodsIsOneOfTheName) {
+  DefineRayClusters();
+  kubernetes_.Apply(R"({"apiVersion":"v1","kind":"Service",)" +
+                    Meta("ray", R"(,"labels":{"ray.io/cluster":"spark"})") +
+                    R"(,"spec":{"ports":[{"port":1}]}})");
+  const auto found = FindProfile(tools_, "lab", "spark");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().exit, DriverExit::kWrongUsage) << found.error().error;
 }
 
 }  // namespace

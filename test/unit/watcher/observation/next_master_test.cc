@@ -129,6 +129,8 @@ TEST(NamesAnotherDriver, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
   const Snapshot stands_for = Saw(LookOf("pod/bob-1-x"), "deployment.apps", "bob");
   const Snapshot custom = LookOf("widget.example.com/bob");
   const Snapshot config = LookOf("dc/bob");
+  const Snapshot of_config =
+      Saw(LookOf("pod/bob-1-x"), "deploymentconfig.apps.openshift.io", "bob");
   struct Case {
     Snapshot look;
     WatcherOrders next;
@@ -163,6 +165,7 @@ TEST(NamesAnotherDriver, ComparesKindNamespaceAndNameAsFarAsBothSayThem) {
       {custom, owner("widget/bob"), false},
       {custom, owner("widget.example.org/bob"), true},
       {config, owner("rc/bob-3"), false},
+      {of_config, owner("rc/bob-3"), false},
       {config, owner("deployment/bob-3"), true},
   };
   for (const Case& one : cases) {

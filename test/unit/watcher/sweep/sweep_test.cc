@@ -312,6 +312,31 @@ TEST_F(SweepTest, AnOwnerThatItsWatcherSawAsAnotherKindKeepsIt) {
   EXPECT_TRUE(Exists(kRoot));
 }
 
+// Its pods may bear holds, and aren't found by these labels.
+TEST_F(SweepTest, ACustomResourceThatIsLabelledIsJudgedWithItsPods) {
+  DefineRayClusters();
+  kubernetes_.Apply(
+      R"({"apiVersion":"ray.io/v1","kind":"RayCluster",)" +
+      Meta("ray", R"(,"labels":{"oshinko-cluster":"ray","oshinko-type":"master"},"annotations":)"
+                  R"({"cluster-watcher/owner":"deployment.apps/bob"})") +
+      R"(,"spec":{}})");
+  LoseDriver();
+  Sweep();
+  EXPECT_EQ(Told("lab/cluster ray").what, Swept::What::kKept);
+  EXPECT_NE(Told("lab/cluster ray").detail.find("can't be seen"), std::string::npos)
+      << Told("lab/cluster ray").detail;
+  EXPECT_TRUE(Exists("/apis/ray.io/v1/namespaces/lab/rayclusters/ray"));
+}
+
+TEST_F(SweepTest, ADeletionOfWhichTheOwnerCanNotBeReadHasFailedPastItsDeadline) {
+  Refuse("GET", "bob", 403);
+  MarkDeleting("spark-m-gone/0123");
+  clock_.elapsed += std::chrono::minutes(11);
+  Sweep();
+  EXPECT_EQ(Told().what, Swept::What::kFailed) << Told().detail;
+  EXPECT_TRUE(Exists(kRoot));
+}
+
 TEST_F(SweepTest, WithoutAMasterAndAnOwnerItIsNamedAndKept) {
   Delete(kRoot);
   LoseDriver();
