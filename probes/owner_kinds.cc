@@ -251,6 +251,11 @@ std::span<const ResourceType> BareNameTypes() {
   return types;
 }
 
+bool IsBareNameKind(const std::string& kind) {
+  return std::ranges::any_of(BareNameTypes(),
+                             [&](const ResourceType& type) { return type.SingularName() == kind; });
+}
+
 std::span<const ResourceType> WorkloadTypes() {
   static const std::vector<ResourceType> types =
       TypesWhere([](const OwnerKind& kind) { return kind.workload; });

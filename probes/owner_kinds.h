@@ -47,6 +47,8 @@ const ResourceType* RunsOf(const ResourceType& type);
 
 // The kinds that a bare name is looked for as, in this order.
 std::span<const ResourceType> BareNameTypes();
+// Whether `kind`, as ResourceType::SingularName has it, is one of those.
+bool IsBareNameKind(const std::string& kind);
 
 // All kinds that have a row.
 std::span<const ResourceType> OwnerTypes();

@@ -236,11 +236,7 @@ std::optional<DriverOutcome> LabelAsUser(const DriverTools& tools, const Cluster
 MetaChanges EphemeralMeta(const KubeObject& owner) {
   MetaChanges changes;
   changes.annotations[annotation::kOwner] = owner.Describe();
-  const auto bare = BareNameTypes();
-  const bool is_found_by_name = std::any_of(bare.begin(), bare.end(), [&](const auto& type) {
-    return type.kind == owner.type->kind && type.group == owner.type->group;
-  });
-  if (is_found_by_name && IsLabelValue(owner.meta.name)) {
+  if (IsBareNameKind(owner.type->SingularName()) && IsLabelValue(owner.meta.name)) {
     changes.labels[kEphemeralLabel] = owner.meta.name;
   }
   return changes;

@@ -20,9 +20,7 @@ namespace {
 bool IsNamedBy(const OwnerName& owner, const KubeObject& object) {
   if (object.meta.name != owner.name) return false;
   if (owner.IsBare()) {
-    const auto& types = BareNameTypes();
-    return !object.meta.Label(kTypeLabel) &&
-           std::find(types.begin(), types.end(), object.type) != types.end();
+    return !object.meta.Label(kTypeLabel) && IsBareNameKind(object.type->SingularName());
   }
   const ResourceType* built_in = FindBuiltInByName(owner.kind, owner.group);
   return built_in != nullptr

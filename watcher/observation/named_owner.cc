@@ -1,6 +1,5 @@
 #include "watcher/observation/named_owner.h"
 
-#include <algorithm>
 #include <string>
 
 #include "probes/base/names.h"
@@ -31,11 +30,8 @@ void LookForOwnerElsewhere(const Settings& settings, Snapshot& snapshot) {
   const auto& recorded = snapshot.marks.owner;
   if (!settings.pod.empty() || !snapshot.owner_name || !recorded) return;
   if (!recorded->IsFor(*snapshot.owner_name, recorded->ns)) return;
-  const auto bare = BareNameTypes();
-  const bool is_another_kind =
-      snapshot.owner_name->IsBare() && settings.owner_kind.empty() &&
-      std::none_of(bare.begin(), bare.end(),
-                   [&](const ResourceType& type) { return type.SingularName() == recorded->kind; });
+  const bool is_another_kind = snapshot.owner_name->IsBare() && settings.owner_kind.empty() &&
+                               !IsBareNameKind(recorded->kind);
   const bool is_elsewhere = settings.owner_namespace.empty() && recorded->ns != snapshot.owner_ns;
   if (!is_another_kind && !is_elsewhere) return;
   snapshot.facts.unseen =
